@@ -1,0 +1,134 @@
+"""The knowledge base: facts as integers, the vocabulary that names them, and what is known about a query."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from cear.data.vocabulary import Vocabulary
+from cear.errors import DataError
+from cear.nouns import SPLITS, Bools, Ints, Queries, Ragged, Split
+
+
+class KnowledgeBase:
+    """Facts ⟨subject, relation, object⟩ in three splits, with names. Immutable.
+
+    >>> e = Vocabulary.from_ids("entity", ["Paris", "France", "Berlin"])
+    >>> r = Vocabulary.from_ids("relation", ["capital of"])
+    >>> kb = KnowledgeBase("toy", e, r, {"train": np.array([[0, 0, 1]])})
+    >>> kb
+    KnowledgeBase('toy': 3 entities, 1 relations, 1 / 0 / 0 facts)
+    >>> kb.queries("train").relation  # the tail is asked first, then the head through the reciprocal relation
+    array([0, 1])
+    >>> kb.gold("train")
+    array([1, 0])
+    """
+
+    def __init__(
+        self, name: str, entities: Vocabulary, relations: Vocabulary, splits: Mapping[Split, Ints]
+    ) -> None:
+        self.name = name
+        self.entities = entities
+        self.relations = relations
+        self._facts = {split: self._checked(split, splits.get(split)) for split in SPLITS}
+
+    def __repr__(self) -> str:
+        sizes = " / ".join(f"{len(self.facts(split)):,}" for split in SPLITS)
+        return f"KnowledgeBase({self.name!r}: {self.n_entities:,} entities, {self.n_relations:,} relations, {sizes} facts)"
+
+    @property
+    def n_entities(self) -> int:
+        """The number of entities."""
+        return len(self.entities)
+
+    @property
+    def n_relations(self) -> int:
+        """The number of relations, reciprocal ones not counted."""
+        return len(self.relations)
+
+    def facts(self, split: Split) -> Ints:
+        """The facts of a split, (fact, 3): subject, relation, object."""
+        return self._facts[split]
+
+    def queries(self, split: Split) -> Queries:
+        """Both questions of every fact: first all ⟨s, r, ?⟩, then all ⟨?, r, o⟩."""
+        s, r, o = self.facts(split).T
+        return Queries(np.concatenate([s, o]), np.concatenate([r, r + self.n_relations]))
+
+    def gold(self, split: Split) -> Ints:
+        """The answer of each of `queries(split)`. For measuring and for training, never for making lists."""
+        s, _, o = self.facts(split).T
+        return np.concatenate([o, s])
+
+    def asks_head(self, queries: Queries) -> Bools:
+        """Which queries ask for the head, (query,)."""
+        return queries.relation >= self.n_relations
+
+    def known(self, *splits: Split) -> KnownAnswers:
+        """Every answer that the facts of these splits give to a query."""
+        facts = np.concatenate([self.facts(split) for split in splits])
+        return KnownAnswers.of(facts, self.n_entities, self.n_relations)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all content: ids, names, descriptions, mentions and facts. The KB's own name is not content."""
+        hashed = hashlib.sha256()
+        for vocabulary in (self.entities, self.relations):
+            for column in vocabulary.columns_as_text():
+                hashed.update(column.encode() + b"\0")
+        for split in SPLITS:
+            hashed.update(split.encode() + self.facts(split).tobytes())
+        return hashed.hexdigest()
+
+    def _checked(self, split: Split, facts: Ints | None) -> Ints:
+        facts = np.zeros((0, 3), np.int64) if facts is None else np.array(facts, np.int64)
+        if facts.ndim != 2 or facts.shape[1] != 3:
+            raise DataError(f"The {split} facts of {self.name!r} have shape {facts.shape}; expected (facts, 3).")
+        limits = (self.n_entities, self.n_relations, self.n_entities)
+        if len(facts) and ((facts < 0) | (facts >= limits)).any():
+            raise DataError(f"A {split} fact of {self.name!r} names an entity or relation outside {limits}.")
+        facts.setflags(write=False)
+        return facts
+
+
+class KnownAnswers:
+    """For every query its known answers, each once, grouped for fast look-up of many queries at a time."""
+
+    def __init__(self, keys: Ints, answers: Ragged, n_entities: int) -> None:
+        self._keys = keys  # (distinct query,), ascending
+        self._answers = answers  # a row per distinct query, ascending within
+        self._n_entities = n_entities
+
+    @classmethod
+    def of(cls, facts: Ints, n_entities: int, n_relations: int) -> KnownAnswers:
+        """The answers that these facts give, in both directions."""
+        s, r, o = facts.T
+        key = np.concatenate([r * n_entities + s, (r + n_relations) * n_entities + o])
+        pairs = np.unique(np.stack([key, np.concatenate([o, s])], axis=1), axis=0)
+        keys, starts = np.unique(pairs[:, 0], return_index=True)
+        offsets = np.append(starts, len(pairs)).astype(np.int64)
+        return cls(keys, Ragged(offsets, np.ascontiguousarray(pairs[:, 1])), n_entities)
+
+    @property
+    def queries(self) -> Queries:
+        """The distinct queries that have a known answer, aligned with `answers`."""
+        return Queries(self._keys % self._n_entities, self._keys // self._n_entities)
+
+    @property
+    def answers(self) -> Ragged:
+        """The known answers of each of `queries`."""
+        return self._answers
+
+    def of_queries(self, queries: Queries) -> Ragged:
+        """The known answers of each of these queries; none for a query that no fact speaks of."""
+        key = queries.relation * self._n_entities + queries.entity
+        place = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
+        found = self._keys[place] == key if len(self._keys) else np.zeros(len(key), bool)
+        counts = np.where(found, self._answers.counts[place], 0) if len(self._keys) else np.zeros(len(key), np.int64)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        starts = np.where(found, self._answers.offsets[place], 0)
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+        return Ragged(offsets, self._answers.values[np.repeat(starts, counts) + within])

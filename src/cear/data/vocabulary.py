@@ -1,0 +1,98 @@
+"""Names for integers: the user's ids, names, descriptions and mentions of entities or relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+import polars as pl
+from rapidfuzz import process, utils
+
+from cear.errors import AmbiguousName, DataError, UnknownName
+
+SCHEMA = {"id": pl.String, "name": pl.String, "description": pl.String, "mentions": pl.List(pl.String)}
+
+Kind = Literal["entity", "relation"]
+
+
+class Vocabulary:
+    """The entities (or relations) of a knowledge base: row i of the table speaks of integer i.
+
+    `name` is never null: where the data has none, it is the id.
+
+    >>> v = Vocabulary.from_ids("entity", ["Q90", "Q64"], names=["Paris", "Berlin"])
+    >>> len(v), v.name(1), v.find("paris"), v.find("Q64")
+    (2, 'Berlin', 0, 1)
+    """
+
+    def __init__(self, kind: Kind, table: pl.DataFrame) -> None:
+        if dict(table.schema) != SCHEMA:
+            raise DataError(f"A vocabulary has the columns {SCHEMA}, but this table has {dict(table.schema)}.")
+        self.kind = kind
+        self.table = table
+
+    @classmethod
+    def from_ids(
+        cls, kind: Kind, ids: list[str], *, names: list[str] | None = None, descriptions: list[str] | None = None
+    ) -> Vocabulary:
+        """A vocabulary of these ids, in this order; names default to the ids."""
+        columns = {"id": ids, "name": names or ids, "description": descriptions, "mentions": None}
+        columns = {key: value if value is not None else [None] * len(ids) for key, value in columns.items()}
+        return cls(kind, pl.DataFrame(columns, schema=SCHEMA))
+
+    def __len__(self) -> int:
+        return self.table.height
+
+    def id(self, index: int) -> str:
+        """The user's id of an integer."""
+        return str(self.table["id"][index])
+
+    def name(self, index: int) -> str:
+        """The name to show for an integer."""
+        return str(self.table["name"][index])
+
+    def description(self, index: int) -> str | None:
+        """What the data says about it, or None."""
+        text = self.table["description"][index]
+        return None if text is None else str(text)
+
+    def find(self, text: str) -> int:
+        """The integer whose id is `text`, or else whose name is, letter case aside; close names on a typo."""
+        if text in self._by_id:
+            return self._by_id[text]
+        matches = self._by_name.get(text.casefold(), [])
+        if len(matches) > 1:
+            ids = ", ".join(self.id(index) for index in matches[:10])
+            raise AmbiguousName(f"{len(matches)} {self._plural} are called {text!r}. Say which by its id: {ids}.")
+        if not matches:
+            raise UnknownName(f"No {self.kind} is called {text!r}.{self._suggestion(text)}")
+        return matches[0]
+
+    def columns_as_text(self) -> Iterator[str]:
+        """Each column as one text that differs whenever the content does; what a digest is made of."""
+        table = self.table.with_columns(pl.col("mentions").list.join("\x1e"))
+        for column in table.iter_columns():
+            yield "\x1f".join("\x1d" if value is None else value for value in column)
+
+    def _suggestion(self, text: str) -> str:
+        names = self.table["name"].to_list()
+        close = process.extract(text, names, processor=utils.default_process, limit=3, score_cutoff=60)
+        if not close:
+            return f" This knowledge base has {len(self)} {self._plural}, such as {', '.join(names[:3])}."
+        return f" Did you mean {' or '.join(repr(name) for name in dict.fromkeys(c[0] for c in close))}?"
+
+    @property
+    def _plural(self) -> str:
+        return {"entity": "entities", "relation": "relations"}[self.kind]
+
+    @cached_property
+    def _by_id(self) -> dict[str, int]:
+        return {id_: index for index, id_ in enumerate(self.table["id"])}
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for index, name in enumerate(self.table["name"]):
+            found.setdefault(name.casefold(), []).append(index)
+        return found

@@ -1,0 +1,101 @@
+"""The nouns that every room shares: queries, known answers' shape, candidate lists, ranks.
+
+One query type inside: ⟨s, r, ?⟩ is `(s, r)`, and ⟨?, r, o⟩ is `(o, r + R)` with R relations, the
+reciprocal of `r`. Arrays are numpy, int64 for ids, and are never changed after they are made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating]
+Bools = npt.NDArray[np.bool_]
+
+Split = Literal["train", "valid", "test"]
+Side = Literal["head", "tail"]
+TieRule = Literal["expected", "optimistic", "pessimistic"]
+
+SPLITS: tuple[Split, ...] = get_args(Split)
+SIDES: tuple[Side, ...] = get_args(Side)
+TIE_RULES: tuple[TieRule, ...] = get_args(TieRule)
+
+NO_ENTITY = -1  # pads a candidate list that has fewer than k entities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Queries:
+    """Questions ⟨entity, relation, ?⟩; `relation >= R` asks for the head (reciprocal relation)."""
+
+    entity: Ints  # (query,)
+    relation: Ints  # (query,), in [0, 2R)
+
+    def __len__(self) -> int:
+        return len(self.entity)
+
+    def __getitem__(self, which: slice | Ints | Bools) -> Queries:
+        return Queries(self.entity[which], self.relation[which])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged:
+    """A list of entities per row: row i holds `values[offsets[i]:offsets[i + 1]]`."""
+
+    offsets: Ints  # (row + 1,)
+    values: Ints  # (value,)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def counts(self) -> Ints:
+        """The number of values in each row, (row,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def rows(self) -> Ints:
+        """The row of each value, (value,)."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    def row(self, index: int) -> Ints:
+        """The values of one row."""
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The best k entities of each query in rank order; `NO_ENTITY` with score -inf pads short lists."""
+
+    entities: Ints  # (query, candidate)
+    scores: Floats  # (query, candidate), never increasing along a row
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    @property
+    def k(self) -> int:
+        """The length of each list."""
+        return self.entities.shape[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranks:
+    """Where the gold of each query stands: how many entities score above it, and how many exactly as high."""
+
+    above: Ints  # (query,)
+    tied: Ints  # (query,), the gold itself not counted
+
+    def __len__(self) -> int:
+        return len(self.above)
+
+    def __getitem__(self, which: slice | Ints | Bools) -> Ranks:
+        return Ranks(self.above[which], self.tied[which])
+
+    def under(self, ties: TieRule = "expected") -> npt.NDArray[np.float64]:
+        """The rank of each gold under a tie rule, 1 is best; `expected` is the mean over all orders of the tie."""
+        share = {"optimistic": 0.0, "expected": 0.5, "pessimistic": 1.0}[ties]
+        return 1.0 + self.above + share * self.tied

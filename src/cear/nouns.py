@@ -61,6 +61,13 @@ class Ragged:
         """The row of each value, (value,)."""
         return np.repeat(np.arange(len(self)), self.counts)
 
+    def take(self, rows: Ints) -> Ragged:
+        """These rows, in this order; a row may be taken more than once."""
+        counts = self.counts[rows]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+        return Ragged(offsets, self.values[np.repeat(self.offsets[rows], counts) + within])
+
     def row(self, index: int) -> Ints:
         """The values of one row."""
         return self.values[self.offsets[index] : self.offsets[index + 1]]
@@ -79,7 +86,7 @@ class Candidates:
     @property
     def k(self) -> int:
         """The length of each list."""
-        return self.entities.shape[1]
+        return int(self.entities.shape[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

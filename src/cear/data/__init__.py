@@ -1,6 +1,29 @@
 """Facts on disk and in memory: the knowledge base and everything that reads one."""
 
+from cear.data.check import check, check_source
+from cear.data.findings import Finding, Findings, Severity
 from cear.data.knowledge_base import KnowledgeBase, KnownAnswers
+from cear.data.reading import load, read
+from cear.data.relation_shapes import CARDINALITIES, Cardinality, cardinalities
+from cear.data.report import Reading, ReadReport
+from cear.data.sources import cache_root
 from cear.data.vocabulary import Vocabulary
 
-__all__ = ["KnowledgeBase", "KnownAnswers", "Vocabulary"]
+__all__ = [
+    "CARDINALITIES",
+    "Cardinality",
+    "Finding",
+    "Findings",
+    "KnowledgeBase",
+    "KnownAnswers",
+    "ReadReport",
+    "Reading",
+    "Severity",
+    "Vocabulary",
+    "cache_root",
+    "cardinalities",
+    "check",
+    "check_source",
+    "load",
+    "read",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -27,9 +27,7 @@ class KnowledgeBase:
     array([1, 0])
     """
 
-    def __init__(
-        self, name: str, entities: Vocabulary, relations: Vocabulary, splits: Mapping[Split, Ints]
-    ) -> None:
+    def __init__(self, name: str, entities: Vocabulary, relations: Vocabulary, splits: Mapping[Split, Ints]) -> None:
         self.name = name
         self.entities = entities
         self.relations = relations
@@ -37,7 +35,8 @@ class KnowledgeBase:
 
     def __repr__(self) -> str:
         sizes = " / ".join(f"{len(self.facts(split)):,}" for split in SPLITS)
-        return f"KnowledgeBase({self.name!r}: {self.n_entities:,} entities, {self.n_relations:,} relations, {sizes} facts)"
+        counts = f"{self.n_entities:,} entities, {self.n_relations:,} relations, {sizes} facts"
+        return f"KnowledgeBase({self.name!r}: {counts})"
 
     @property
     def n_entities(self) -> int:
@@ -74,19 +73,24 @@ class KnowledgeBase:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all content: ids, names, descriptions, mentions and facts. The KB's own name is not content."""
+        """A hash of all content: ids, names, descriptions, mentions, facts. The KB's own name is not content."""
         hashed = hashlib.sha256()
-        for vocabulary in (self.entities, self.relations):
-            for column in vocabulary.columns_as_text():
-                hashed.update(column.encode() + b"\0")
-        for split in SPLITS:
-            hashed.update(split.encode() + self.facts(split).tobytes())
+        for content in self._content():
+            # The length keeps neighbours apart: "ab" + "c" is not "a" + "bc".
+            hashed.update(len(content).to_bytes(8, "little"))
+            hashed.update(content)
         return hashed.hexdigest()
 
+    def _content(self) -> Iterator[bytes]:
+        yield from self.entities.content()
+        yield from self.relations.content()
+        for split in SPLITS:
+            yield self.facts(split).astype("<i8").tobytes()
+
     def _checked(self, split: Split, facts: Ints | None) -> Ints:
-        facts = np.zeros((0, 3), np.int64) if facts is None else np.array(facts, np.int64)
+        facts = np.zeros((0, 3), np.int64) if facts is None else np.array(facts, np.int64, order="C")
         if facts.ndim != 2 or facts.shape[1] != 3:
-            raise DataError(f"The {split} facts of {self.name!r} have shape {facts.shape}; expected (facts, 3).")
+            raise DataError(f"The {split} facts of {self.name!r} have shape {facts.shape}, not (facts, 3).")
         limits = (self.n_entities, self.n_relations, self.n_entities)
         if len(facts) and ((facts < 0) | (facts >= limits)).any():
             raise DataError(f"A {split} fact of {self.name!r} names an entity or relation outside {limits}.")
@@ -107,10 +111,10 @@ class KnownAnswers:
         """The answers that these facts give, in both directions."""
         s, r, o = facts.T
         key = np.concatenate([r * n_entities + s, (r + n_relations) * n_entities + o])
-        pairs = np.unique(np.stack([key, np.concatenate([o, s])], axis=1), axis=0)
-        keys, starts = np.unique(pairs[:, 0], return_index=True)
-        offsets = np.append(starts, len(pairs)).astype(np.int64)
-        return cls(keys, Ragged(offsets, np.ascontiguousarray(pairs[:, 1])), n_entities)
+        key, answer = _distinct_pairs(key, np.concatenate([o, s]), n_entities)
+        starts = np.flatnonzero(_starts_run(key))
+        offsets = np.append(starts, len(key)).astype(np.int64)
+        return cls(key[starts], Ragged(offsets, answer), n_entities)
 
     @property
     def queries(self) -> Queries:
@@ -125,10 +129,27 @@ class KnownAnswers:
     def of_queries(self, queries: Queries) -> Ragged:
         """The known answers of each of these queries; none for a query that no fact speaks of."""
         key = queries.relation * self._n_entities + queries.entity
-        place = np.minimum(np.searchsorted(self._keys, key), max(len(self._keys) - 1, 0))
-        found = self._keys[place] == key if len(self._keys) else np.zeros(len(key), bool)
-        counts = np.where(found, self._answers.counts[place], 0) if len(self._keys) else np.zeros(len(key), np.int64)
+        place = np.searchsorted(self._keys, key)
+        found = np.append(self._keys, -1)[place] == key  # no key is -1
+        counts = np.where(found, np.append(self._answers.counts, 0)[place], 0)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        starts = np.where(found, self._answers.offsets[place], 0)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
-        return Ragged(offsets, self._answers.values[np.repeat(starts, counts) + within])
+        starts = np.repeat(self._answers.offsets[place], counts)
+        return Ragged(offsets, self._answers.values[starts + within])
+
+
+def _distinct_pairs(key: Ints, answer: Ints, n_entities: int) -> tuple[Ints, Ints]:
+    """Each pair once, ascending by key, then by answer."""
+    if (int(key.max(initial=0)) + 1) * n_entities < 2**63:
+        packed = np.sort(key * n_entities + answer)  # one number a pair: numpy sorts these fastest by far
+        packed = packed[_starts_run(packed)]
+        return packed // n_entities, packed % n_entities
+    order = np.lexsort((answer, key))
+    key, answer = key[order], answer[order]
+    first = _starts_run(key) | _starts_run(answer)
+    return key[first], answer[first]
+
+
+def _starts_run(ordered: Ints) -> Bools:
+    """Where a value differs from the one before it."""
+    return np.concatenate([np.ones(min(len(ordered), 1), bool), ordered[1:] != ordered[:-1]])

@@ -11,7 +11,9 @@ from rapidfuzz import process, utils
 
 from cear.errors import AmbiguousName, DataError, UnknownName
 
-SCHEMA = {"id": pl.String, "name": pl.String, "description": pl.String, "mentions": pl.List(pl.String)}
+SCHEMA = pl.Schema(
+    {"id": pl.String(), "name": pl.String(), "description": pl.String(), "mentions": pl.List(pl.String())}
+)
 
 Kind = Literal["entity", "relation"]
 
@@ -27,18 +29,33 @@ class Vocabulary:
     """
 
     def __init__(self, kind: Kind, table: pl.DataFrame) -> None:
-        if dict(table.schema) != SCHEMA:
-            raise DataError(f"A vocabulary has the columns {SCHEMA}, but this table has {dict(table.schema)}.")
-        self.kind = kind
+        if table.schema != SCHEMA:
+            raise DataError(f"A vocabulary has the columns {SCHEMA}, but this table has {table.schema}.")
+        if table["id"].null_count() or table["name"].null_count():
+            raise DataError(f"Every {kind} needs an id and a name, but this table leaves some out.")
+        if table["id"].n_unique() != table.height:
+            twice = table["id"].filter(table["id"].is_duplicated())[0]
+            raise DataError(f"Two rows have the {kind} id {twice!r}; ids must be distinct.")
+        self.kind: Kind = kind
         self.table = table
 
     @classmethod
     def from_ids(
-        cls, kind: Kind, ids: list[str], *, names: list[str] | None = None, descriptions: list[str] | None = None
+        cls,
+        kind: Kind,
+        ids: list[str],
+        *,
+        names: list[str] | None = None,
+        descriptions: list[str] | None = None,
     ) -> Vocabulary:
         """A vocabulary of these ids, in this order; names default to the ids."""
-        columns = {"id": ids, "name": names or ids, "description": descriptions, "mentions": None}
-        columns = {key: value if value is not None else [None] * len(ids) for key, value in columns.items()}
+        nothing = [None] * len(ids)
+        columns = {
+            "id": ids,
+            "name": ids if names is None else names,
+            "description": nothing if descriptions is None else descriptions,
+            "mentions": nothing,
+        }
         return cls(kind, pl.DataFrame(columns, schema=SCHEMA))
 
     def __len__(self) -> int:
@@ -62,6 +79,9 @@ class Vocabulary:
         if text in self._by_id:
             return self._by_id[text]
         matches = self._by_name.get(text.casefold(), [])
+        exact = [index for index in matches if self.name(index) == text]
+        if len(exact) == 1:  # "Polish" is not "polish" where both exist
+            return exact[0]
         if len(matches) > 1:
             ids = ", ".join(self.id(index) for index in matches[:10])
             raise AmbiguousName(f"{len(matches)} {self._plural} are called {text!r}. Say which by its id: {ids}.")
@@ -69,11 +89,13 @@ class Vocabulary:
             raise UnknownName(f"No {self.kind} is called {text!r}.{self._suggestion(text)}")
         return matches[0]
 
-    def columns_as_text(self) -> Iterator[str]:
-        """Each column as one text that differs whenever the content does; what a digest is made of."""
-        table = self.table.with_columns(pl.col("mentions").list.join("\x1e"))
-        for column in table.iter_columns():
-            yield "\x1f".join("\x1d" if value is None else value for value in column)
+    def content(self) -> Iterator[bytes]:
+        """Bytes that differ whenever ids, names, descriptions or mentions do; what a digest is made of."""
+        mentions = self.table["mentions"]
+        yield _numbers(mentions.list.len())
+        for texts in (*self.table.drop("mentions").iter_columns(), mentions.explode().drop_nulls()):
+            yield _numbers(texts.str.len_bytes())
+            yield str(texts.str.join("")[0] or "").encode()
 
     def _suggestion(self, text: str) -> str:
         names = self.table["name"].to_list()
@@ -96,3 +118,8 @@ class Vocabulary:
         for index, name in enumerate(self.table["name"]):
             found.setdefault(name.casefold(), []).append(index)
         return found
+
+
+def _numbers(counts: pl.Series) -> bytes:
+    """Counts as bytes; -1 stands for "none given", which is not the same as empty."""
+    return counts.cast(pl.Int64).fill_null(-1).to_numpy().astype("<i8").tobytes()

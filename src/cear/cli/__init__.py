@@ -1,0 +1,48 @@
+"""The command line: one file a command, put together here."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+from rich.logging import RichHandler
+
+from cear.cli import ask, data, demo, evaluate, run
+from cear.cli.console import console, errors
+from cear.errors import CearError
+
+app = typer.Typer(
+    name="cear",
+    help="Complete a knowledge base: train on its facts, measure honestly, ask for missing ones.\n\n"
+    "Start with `cear demo`. Then: `cear run CONFIG.yaml --out RUN`, `cear evaluate RUN`, `cear ask RUN ...`.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("run")(run.run)
+app.command("evaluate")(evaluate.evaluate)
+app.command("ask", no_args_is_help=True)(ask.ask)
+app.add_typer(data.app, name="data")
+
+
+def main() -> None:
+    """Run a command; an error that the user can act on is one clear message and exit code 2."""
+    logging.basicConfig(level="INFO", format="%(message)s", handlers=[RichHandler(console=errors, show_path=False)])
+    try:
+        app()
+    except CearError as error:
+        errors.print(f"[bold red]Error:[/] {_escape(str(error))}", highlight=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        errors.print("\nInterrupted. What was done is saved: the same command continues.")
+        sys.exit(130)
+
+
+def _escape(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+__all__ = ["app", "console", "main"]

@@ -1,0 +1,47 @@
+"""`cear ask`: the best answers to one question, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from cear.cli.console import console
+
+if TYPE_CHECKING:
+    from cear.pipeline import Answer
+
+
+def ask(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    entity: Annotated[str, typer.Argument(metavar="SUBJECT", help="A name or id: the subject of the facts to find.")],
+    relation: Annotated[str, typer.Argument(help="A name or id of a relation.")],
+    object: Annotated[
+        bool, typer.Option("--object", help="The entity is the object: find subjects, ⟨?, relation, entity⟩.")
+    ] = False,
+    k: Annotated[int, typer.Option(min=1, help="How many answers.")] = 10,
+    new: Annotated[bool, typer.Option("--new", help="Leave out what the knowledge base already says.")] = False,
+    data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
+) -> None:
+    """Ask ⟨SUBJECT, RELATION, ?⟩, or with --object ⟨?, RELATION, OBJECT⟩.
+
+    Examples: `cear ask runs/demo Kenya "official language"`, `cear ask runs/demo Euro currency --object`
+    """
+    from cear.pipeline import open_run
+
+    finished = open_run(run, source=data)
+    end = {"object": entity} if object else {"subject": entity}
+    question = f"⟨?, {relation}, {entity}⟩" if object else f"⟨{entity}, {relation}, ?⟩"
+    console.print(answer_table(question, finished.ask(relation, **end, k=k, new=new)))
+
+
+def answer_table(question: str, answers: list[Answer]) -> Table:
+    """Answers in rank order; what is known already says from which split."""
+    table = Table(title=question, title_justify="left")
+    for column in ("rank", "answer", "score", "known"):
+        table.add_column(column, justify="left" if column in ("answer", "known") else "right")
+    for answer in answers:
+        table.add_row(str(answer.rank), answer.name, f"{answer.score:.2f}", answer.known or "new")
+    return table

@@ -1,0 +1,36 @@
+"""`cear run`: train and evaluate what a configuration says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cear.cli.console import console, progress_bar
+from cear.nouns import Split
+
+
+def run(
+    config: Annotated[Path, typer.Argument(help="A YAML file; the published ones are in configs/.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Settings to change, for example stage1.rank=64 data=my/facts.tsv.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the run; an interrupted run continues there.")] = Path(
+        "runs/latest"
+    ),
+    json: Annotated[Path | None, typer.Option(help="Also write the test record (figures, provenance) here.")] = None,
+) -> None:
+    """Train, keep the best on validation, and evaluate on test.
+
+    Example: `cear run configs/wn18rr/complex-n3.yaml stage1.epochs=5 --out runs/wn`
+    """
+    from cear.config import load_config
+    from cear.pipeline import run as run_pipeline
+    from cear.reports import evaluation_table, write_record
+
+    finished = run_pipeline(load_config(config, overrides or ()), out, progress=progress_bar)
+    split: Split = "test" if len(finished.kb.facts("test")) else "valid"
+    evaluation = finished.evaluate(split, progress=progress_bar)
+    console.print(evaluation_table(evaluation))
+    write_record(json or out / f"{split}.json", finished.record(evaluation))

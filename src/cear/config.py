@@ -1,0 +1,59 @@
+"""A run in one file: which knowledge base, which stages, which seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import PositiveInt
+
+from cear.errors import ConfigError
+from cear.retrieval import Stage1Config
+from cear.settings import Settings
+
+
+class RunConfig(Settings):
+    """Everything that decides the result of a run."""
+
+    data: str = "demo"
+    """A known data set (demo, fb15k-237, wn18rr) or a path to your own."""
+    seed: int = 0
+    """Of every random choice."""
+    threads: PositiveInt | None = None
+    """CPU threads; null takes what the machine has."""
+    stage1: Stage1Config = Stage1Config()
+
+
+def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """The configuration in a YAML file, with `stage1.rank=64`-like overrides on top."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = yaml.safe_load(text) or {}
+    except FileNotFoundError:
+        raise ConfigError(f"There is no configuration {path}. The ones we publish are in configs/.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} holds {type(values).__name__}; expected settings like `data: demo`.")
+    for override in overrides:
+        _set(values, override)
+    return RunConfig.parse(values, source=str(path))
+
+
+def dump_config(config: RunConfig) -> str:
+    """The whole configuration, defaults included, as YAML."""
+    return yaml.safe_dump(config.model_dump(), sort_keys=False, allow_unicode=True)
+
+
+def _set(values: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals:
+        raise ConfigError(f"{override!r} is not an override. Write key=value, for example stage1.rank=64.")
+    *groups, last = key.strip().split(".")
+    for group in groups:
+        values = values.setdefault(group, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"{override!r}: {group!r} is a single value and has no settings inside.")
+    values[last] = yaml.safe_load(text)

@@ -1,0 +1,121 @@
+"""Knowledge bases that were read once, kept as Parquet. A stale or damaged cache is made again, no error."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cear.data.draft import FACT, ReadOptions
+from cear.data.knowledge_base import KnowledgeBase
+from cear.data.report import Reading, ReadReport
+from cear.data.sources import cache_root
+from cear.data.vocabulary import Vocabulary
+from cear.errors import DataError
+from cear.files import read_json, write_json
+from cear.nouns import SPLITS
+
+log = logging.getLogger("cear.data")
+
+READER_VERSION = 1  # raise it whenever a reader would make something else of the same files
+CACHED_FROM_BYTES = 16_000_000  # a smaller source is read as fast as its cache
+
+
+def cached(path: Path, options: ReadOptions, name: str, make: Callable[[], Reading]) -> Reading:
+    """The reading of a path, from the cache when its files have not changed since, else made and kept."""
+    files = _files(path)
+    if sum(file.stat().st_size for file in files) < CACHED_FROM_BYTES:
+        return make()
+    folder = place(path, options)
+    stamp = fingerprint(files)
+    kept = load(folder, name, stamp)
+    if kept is not None:
+        return kept
+    made = make()
+    try:
+        save(folder, made, stamp)
+    except OSError as error:  # a full or read-only disk costs time, not the result
+        log.info("The cache %s was not written: %s", folder, error)
+    return made
+
+
+def place(path: Path, options: ReadOptions) -> Path:
+    """The folder that caches this path read with these options."""
+    key = json.dumps([str(path.resolve()), asdict(options)], sort_keys=True)
+    return cache_root() / "knowledge-bases" / f"{path.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def fingerprint(files: list[Path]) -> dict[str, Any]:
+    """What tells whether files have changed: the reader's version, names, sizes, and times in nanoseconds."""
+    stats = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return {"reader": READER_VERSION, "files": [list(stat) for stat in stats]}
+
+
+def save(folder: Path, reading: Reading, stamp: dict[str, Any]) -> None:
+    """Keep a reading as a folder of Parquet files; the folder is there whole or not at all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        for name, table in _tables(reading.kb).items():
+            table.write_parquet(partial / "new" / name, mkdir=True)
+        sums = {file.name: _sum(file) for file in sorted((partial / "new").iterdir())}
+        manifest = {"stamp": stamp, "sums": sums, "report": reading.report.to_json()}
+        write_json(partial / "new" / "manifest.json", manifest)
+        if folder.exists():
+            folder.rename(partial / "old")
+        (partial / "new").rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def load(folder: Path, name: str, stamp: dict[str, Any]) -> Reading | None:
+    """The reading kept in a folder, or None when there is none, it is stale, or it is damaged."""
+    try:
+        manifest = read_json(folder / "manifest.json")
+        if manifest["stamp"] != stamp:
+            return None
+        damaged = [file for file, known in manifest["sums"].items() if _sum(folder / file) != known]
+        if not damaged:  # sums first: a damaged Parquet file is not something to hand to a parser
+            return Reading(_knowledge_base(folder, name), ReadReport.from_json(manifest["report"]))
+        log.info("The cache %s is made again: %s changed", folder, ", ".join(damaged))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError) as error:
+        log.info("The cache %s is made again: %s", folder, error)
+    return None
+
+
+def clear() -> None:
+    """Forget every cached reading. Downloaded data sets stay."""
+    shutil.rmtree(cache_root() / "knowledge-bases", ignore_errors=True)
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(file for file in path.iterdir() if file.is_file())
+
+
+def _tables(kb: KnowledgeBase) -> dict[str, pl.DataFrame]:
+    tables = {"entities.parquet": kb.entities.table, "relations.parquet": kb.relations.table}
+    for split in SPLITS:
+        tables[f"{split}.parquet"] = pl.DataFrame(kb.facts(split), schema=dict.fromkeys(FACT, pl.Int64))
+    return tables
+
+
+def _knowledge_base(folder: Path, name: str) -> KnowledgeBase:
+    entities = Vocabulary("entity", pl.read_parquet(folder / "entities.parquet"))
+    relations = Vocabulary("relation", pl.read_parquet(folder / "relations.parquet"))
+    facts = {split: pl.read_parquet(folder / f"{split}.parquet").to_numpy() for split in SPLITS}
+    return KnowledgeBase(name, entities, relations, facts)
+
+
+def _sum(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""Single checks: each looks at a knowledge base and yields what it found."""

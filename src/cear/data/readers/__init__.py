@@ -1,0 +1,1 @@
+"""One small module a layout; each reads a path into a draft."""

@@ -1,0 +1,54 @@
+"""A folder of train, valid and test facts, one a line, with texts beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cear.data.draft import FACT, Draft, ReadOptions
+from cear.data.lines import Shape
+from cear.data.readers.texts import read_texts
+from cear.data.tables import Table, read_table
+from cear.errors import DataError
+from cear.nouns import SPLITS, Split
+
+STEMS: dict[Split, tuple[str, ...]] = {"train": ("train",), "valid": ("valid", "dev"), "test": ("test",)}
+_SHAPE = Shape(FACT)
+
+
+def recognises(path: Path) -> bool:
+    """Whether this is a folder with a train file."""
+    return path.is_dir() and facts_file(path, "train") is not None
+
+
+def read(path: Path, options: ReadOptions) -> Draft:
+    """The facts and texts of a folder; valid and test may be absent."""
+    skip = options.skip_bad_lines
+    files = {split: file for split in SPLITS if (file := facts_file(path, split))}
+    tables = {split: _facts(file, skip_bad_lines=skip) for split, file in files.items()}
+    entities = read_texts(path, "entity", rule=options.text, skip_bad_lines=skip)
+    relations = read_texts(path, "relation", rule="name", skip_bad_lines=skip)
+    every = [*tables.values(), *(texts for texts in (entities, relations) if texts)]
+    return Draft(
+        splits={split: table.rows.select(FACT) for split, table in tables.items()},
+        entity_texts=entities.rows if entities else None,
+        relation_texts=relations.rows if relations else None,
+        skipped=tuple(line for table in every for line in table.skipped),
+    )
+
+
+def facts_file(folder: Path, split: Split) -> Path | None:
+    """The file of a split's facts, or None; two candidates for one split are an error."""
+    names = [f"{stem}{suffix}" for stem in STEMS[split] for suffix in (".txt", ".tsv")]
+    found = [folder / name for name in names if (folder / name).is_file()]
+    if len(found) > 1:
+        raise DataError(
+            f"{folder} has {' and '.join(file.name for file in found)}, both for {split}; keep one of them."
+        )
+    return found[0] if found else None
+
+
+def _facts(path: Path, *, skip_bad_lines: bool) -> Table:
+    table = read_table(path, _SHAPE, skip_bad_lines=skip_bad_lines)
+    if table.rows.is_empty():
+        raise DataError(f"{path} holds no facts; expected lines of {_SHAPE}. Fill it or remove it.")
+    return table

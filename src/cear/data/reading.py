@@ -1,0 +1,101 @@
+"""Reading a knowledge base: from a name or a path, through the reader of its layout or the cache."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from cear.data.assembling import assemble
+from cear.data.cache import cached
+from cear.data.draft import ReadOptions, TextRule
+from cear.data.knowledge_base import KnowledgeBase
+from cear.data.layouts import recognise
+from cear.data.report import Reading, ReadReport
+from cear.data.sources import find_source
+from cear.errors import DataError
+
+log = logging.getLogger("cear.data")
+
+_DEFAULTS = ReadOptions()
+_EXAMPLES = 5
+
+
+def load(
+    source: str | Path,
+    *,
+    name: str | None = None,
+    text: TextRule | None = None,
+    skip_bad_lines: bool = _DEFAULTS.skip_bad_lines,
+    download: bool = False,
+    cache: bool = True,
+    seed: int = _DEFAULTS.seed,
+    valid_share: float = _DEFAULTS.valid_share,
+    test_share: float = _DEFAULTS.test_share,
+) -> KnowledgeBase:
+    """The knowledge base of a named data set or of a path; see `read` for the arguments."""
+    return read(
+        source,
+        name=name,
+        text=text,
+        skip_bad_lines=skip_bad_lines,
+        download=download,
+        cache=cache,
+        seed=seed,
+        valid_share=valid_share,
+        test_share=test_share,
+    ).kb
+
+
+def read(
+    source: str | Path,
+    *,
+    name: str | None = None,
+    text: TextRule | None = None,
+    skip_bad_lines: bool = _DEFAULTS.skip_bad_lines,
+    download: bool = False,
+    cache: bool = True,
+    seed: int = _DEFAULTS.seed,
+    valid_share: float = _DEFAULTS.valid_share,
+    test_share: float = _DEFAULTS.test_share,
+) -> Reading:
+    """The knowledge base of a named data set or of a path, with a report of what was left out.
+
+    Args:
+        source: a name (`"fb15k-237"`, `"wn18rr"`, `"demo"`) or a path in one of the layouts that we read.
+        name: what to call the knowledge base; the name or the last part of the path if not given.
+        text: what `entity2text` holds, `"name"` or `"name, description"`; named data sets know it.
+        skip_bad_lines: leave out and count lines that do not fit, rather than refuse the file.
+        download: allow a named data set that is not on this machine to be fetched.
+        cache: keep large readings as Parquet in the user's cache, and use what is kept there.
+        seed: decides the split of facts that come in one file.
+        valid_share: the share of such facts that goes to valid.
+        test_share: the share of such facts that goes to test.
+
+    """
+    found = find_source(source, download=download)
+    options = ReadOptions(text or found.text, skip_bad_lines, seed, valid_share, test_share)
+    called = name or found.name
+    if cache:
+        return cached(found.path, options, called, lambda: _read(found.path, options, called))
+    return _read(found.path, options, called)
+
+
+def _read(path: Path, options: ReadOptions, name: str) -> Reading:
+    layout = recognise(path)
+    draft = layout.read(path, options)
+    assembled = assemble(draft, name)
+    if not len(assembled.kb.facts("train")):
+        raise DataError(f"{path} has no training facts, so nothing can be learned from it.")
+    if draft.skipped:
+        log.warning("%s: %d bad lines were skipped, the first is %s", path, len(draft.skipped), draft.skipped[0])
+    return Reading(
+        assembled.kb,
+        ReadReport(
+            layout=layout.name,
+            skipped_lines=len(draft.skipped),
+            skipped_examples=tuple(str(line) for line in draft.skipped[:_EXAMPLES]),
+            duplicate_facts=assembled.duplicate_facts,
+            unused_texts=assembled.unused_texts,
+            left_out=dict(draft.left_out),
+        ),
+    )

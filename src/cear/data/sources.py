@@ -1,0 +1,76 @@
+"""Where a knowledge base is: a name or a path made into a path that exists."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import platformdirs
+from rapidfuzz import process
+
+from cear.data.download import download as download_files
+from cear.data.draft import TextRule
+from cear.data.named import NAMED
+from cear.errors import DataError, UnknownName
+
+DATA_VARIABLE = "CEAR_DATA"
+CACHE_VARIABLE = "CEAR_CACHE"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A path to read, what to call it, and what its texts hold."""
+
+    path: Path
+    name: str
+    text: TextRule = "name"
+
+
+def cache_root() -> Path:
+    """The folder for all that can be made again: `CEAR_CACHE`, or the user's cache."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    return Path(chosen) if chosen else platformdirs.user_cache_path("cear")
+
+
+def find_source(source: str | Path, *, download: bool = False) -> Source:
+    """The path behind a name or a path. A text that is a name wins over a file so called: write ./demo."""
+    if isinstance(source, str) and source.lower() in NAMED:
+        name = source.lower()
+        return Source(_named_folder(name, download=download), name, NAMED[name].text)
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise _missing(source, path)
+    return Source(path, path.resolve().stem if path.is_file() else path.resolve().name)
+
+
+def _named_folder(name: str, *, download: bool) -> Path:
+    if not NAMED[name].files:
+        return Path(str(resources.files("cear.data") / name))
+    places = _places(name)
+    for place in places:
+        if place.is_dir():
+            return place
+    if download:
+        download_files(NAMED[name].files, places[-1])
+        return places[-1]
+    raise DataError(
+        f"The data set {name!r} is not on this machine: there is no {' and no '.join(map(str, places))}. "
+        f"Set {DATA_VARIABLE} to a folder that holds {name}/, or allow its download (download=True, --download)."
+    )
+
+
+def _places(name: str) -> list[Path]:
+    chosen = os.environ.get(DATA_VARIABLE)
+    own = [Path(chosen).expanduser() / name] if chosen else []
+    return [*own, cache_root() / "data" / name]
+
+
+def _missing(source: str | Path, path: Path) -> DataError | UnknownName:
+    known = ", ".join(NAMED)
+    if isinstance(source, Path) or len(path.parts) > 1 or path.suffix:
+        return DataError(f"There is no file or folder {path}. Give a path that exists or a name: {known}.")
+    closest = process.extractOne(source.lower(), list(NAMED), score_cutoff=50)
+    guess = f" Did you mean {closest[0]!r}?" if closest else ""
+    return UnknownName(f"No data set is called {source!r}, and no such path exists.{guess} Known: {known}.")

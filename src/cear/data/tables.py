@@ -1,0 +1,65 @@
+"""Text tables read fast; a line that does not fit is looked for only after the fast way has failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from cear.data.lines import LINE, BadLine, Shape, read_line_by_line
+from cear.errors import DataError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The good rows of a file, all text but for their line numbers, and the bad lines that were left out."""
+
+    rows: pl.DataFrame  # the shape's columns, and LINE
+    skipped: tuple[BadLine, ...] = ()
+
+
+def read_table(path: Path, shape: Shape, *, skip_bad_lines: bool = False) -> Table:
+    """The rows of a text table; blank lines do not count, any other misfit is an error or is skipped."""
+    rows = _read_fast(path, shape)
+    if rows is None:
+        rows, bad = read_line_by_line(path, shape)
+        if bad:
+            refuse(bad, skip_bad_lines=skip_bad_lines)
+        return Table(rows, tuple(bad))
+    return Table(rows)
+
+
+def refuse(bad: list[BadLine], *, skip_bad_lines: bool, skippable: bool = True) -> None:
+    """Raise an error about the first of these lines, unless the user said to skip them and they can be."""
+    if bad and not (skip_bad_lines and skippable):
+        more = f" {len(bad) - 1:,} more lines have problems." if len(bad) > 1 else ""
+        advice = "Correct the file, or skip such lines (skip_bad_lines)." if skippable else "Correct the file."
+        raise DataError(f"{bad[0]}{more} {advice}")
+
+
+def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
+    """The rows as polars reads them, or None when some line does not fit."""
+    try:
+        rows = pl.read_csv(
+            path,
+            separator=shape.separator,
+            quote_char='"' if shape.quoted else None,
+            has_header=False,
+            glob=False,  # a path may hold brackets
+            skip_lines=shape.skip_lines,
+            schema=dict.fromkeys(shape.columns, pl.String),
+            row_index_name=LINE,
+            row_index_offset=1 + shape.skip_lines,
+        )
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except pl.exceptions.PolarsError:
+        return None
+    if rows[shape.columns[0]].null_count():
+        rows = rows.filter(~pl.all_horizontal(pl.col(shape.columns).is_null()))  # blank lines
+    return None if any(_has_empty(rows[column]) for column in shape.columns) else rows
+
+
+def _has_empty(values: pl.Series) -> bool:
+    return values.null_count() > 0 or bool((values.str.len_bytes() == 0).any())

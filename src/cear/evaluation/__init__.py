@@ -1,0 +1,29 @@
+"""Filtered ranks with stated tie rules, measures, intervals, paired tests, and a check for leaks."""
+
+from cear.evaluation.evaluation import Evaluation, Intervals, Summary, evaluate
+from cear.evaluation.leaks import LeakReport, find_equal_score_leak, refuse_leaks
+from cear.evaluation.measures import MRR, STANDARD, Hits, Measure, measure
+from cear.evaluation.ranking import rank, rank_all, rank_under_filters
+from cear.evaluation.scores import ScoresEntities
+from cear.evaluation.significance import Difference, compare
+
+__all__ = [
+    "MRR",
+    "STANDARD",
+    "Difference",
+    "Evaluation",
+    "Hits",
+    "Intervals",
+    "LeakReport",
+    "Measure",
+    "ScoresEntities",
+    "Summary",
+    "compare",
+    "evaluate",
+    "find_equal_score_leak",
+    "measure",
+    "rank",
+    "rank_all",
+    "rank_under_filters",
+    "refuse_leaks",
+]

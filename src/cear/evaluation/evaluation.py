@@ -1,0 +1,165 @@
+"""The evaluation of a scorer on a split: the rank of every query, and what tables want to know about them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cear.data import CARDINALITIES, KnowledgeBase, KnownAnswers, cardinalities
+from cear.errors import DataError, MismatchError
+from cear.evaluation.leaks import LeakReport, find_leak_in_ranks, refuse_leaks
+from cear.evaluation.measures import STANDARD, Hits, Measure, Values, measure
+from cear.evaluation.ranking import distinct_queries, rank_under_filters
+from cear.evaluation.resampling import bootstrap_means, percentiles
+from cear.evaluation.scores import ScoresEntities
+from cear.nouns import SIDES, SPLITS, Bools, Ints, Queries, Ranks, Split, TieRule
+from cear.progress import Progress, silent
+
+UNSEEN = "unseen"  # the cardinality of a relation that no training fact has
+
+Labels = npt.NDArray[np.str_]
+Summary = dict[str, dict[str, float]]
+Intervals = dict[str, dict[str, tuple[float, float]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The ranks of all queries of a split: both questions of each fact, first all for tails, then all for heads."""
+
+    data: str
+    split: Split
+    ties: TieRule
+    queries: Queries
+    gold: Ints  # (query,)
+    asks_head: Bools  # (query,)
+    cardinality: Labels  # (query,), of the query's relation
+    ranks: Ranks
+    """Filtered: other known answers removed."""
+    retrieved: Ranks
+    """As retrieved: nothing removed."""
+    fresh: Ranks
+    """Other training answers removed: what a list for completion shows."""
+    leak: LeakReport
+    seconds: float
+
+    def __post_init__(self) -> None:
+        parts = (self.gold, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)
+        if any(len(part) != len(self.queries) for part in parts):
+            raise MismatchError(
+                f"An evaluation of {len(self.queries)} queries has parts of other lengths: "
+                f"{[len(part) for part in parts]}. Every query must keep its rank."
+            )
+        # The gold of a fact's one question is the entity of the other.
+        if not np.array_equal(np.roll(self.queries.entity, self.facts), self.gold):
+            raise MismatchError(
+                "The queries are not both questions of the same facts, first all that ask for a tail, then, "
+                "in the same order, all that ask for a head. Take them from KnowledgeBase.queries."
+            )
+
+    @property
+    def facts(self) -> int:
+        """The number of facts; each asks two queries."""
+        return len(self.queries) // 2
+
+    def summary(self) -> Summary:
+        """Every standard measure for both sides, for head and for tail queries, unrounded."""
+        return {side: measure(self.ranks[which], self.ties) for side, which in self._sides().items()}
+
+    def intervals(self, *, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> Intervals:
+        """The percentile-bootstrap interval of everything in `summary`, by drawing facts with replacement."""
+        by_fact = self.by_fact()
+        means = bootstrap_means(np.concatenate([*by_fact.values()], axis=1), resamples=resamples, seed=seed)
+        low, high = (ends.reshape(len(by_fact), -1) for ends in percentiles(means, level))
+        names = [each.name for each in STANDARD]
+        return {
+            side: {name: (float(a), float(b)) for name, a, b in zip(names, low[row], high[row], strict=True)}
+            for row, side in enumerate(by_fact)
+        }
+
+    def by_fact(self, measures: Sequence[Measure] = STANDARD) -> dict[str, Values]:
+        """The measures of each fact, (fact, measure): the mean of its two queries, and each side alone."""
+        ranks = self.ranks.under(self.ties)
+        values = np.stack([each(ranks) for each in measures], axis=1)
+        tail, head = values[: self.facts], values[self.facts :]
+        return {"both": (head + tail) / 2, "head": head, "tail": tail}
+
+    def by_cardinality(self) -> dict[str, dict[str, dict[str, float]]]:
+        """The standard measures and the number of queries, by side and by cardinality where it occurs."""
+        sides = self._sides()
+        return {side: self._by_cardinality(sides[side]) for side in SIDES}
+
+    def recall(self, ks: Sequence[int] = (1, 10, 40, 100)) -> dict[str, dict[str, float]]:
+        """The share of golds within the first k, known answers "kept" or other training answers "dropped".
+
+        This bounds what a re-ranker of k candidates can reach.
+        """
+        lists = {"kept": self.retrieved.under(self.ties), "dropped": self.fresh.under(self.ties)}
+        return {policy: {f"recall@{k}": float(Hits(k)(ranks).mean()) for k in ks} for policy, ranks in lists.items()}
+
+    def _sides(self) -> dict[str, Bools]:
+        return {"both": np.ones_like(self.asks_head), "head": self.asks_head, "tail": ~self.asks_head}
+
+    def _by_cardinality(self, side: Bools) -> dict[str, dict[str, float]]:
+        chosen = {label: side & (self.cardinality == label) for label in (*CARDINALITIES, UNSEEN)}
+        return {
+            label: {"queries": int(which.sum()), **measure(self.ranks[which], self.ties)}
+            for label, which in chosen.items()
+            if which.any()
+        }
+
+
+def evaluate(
+    scorer: ScoresEntities,
+    kb: KnowledgeBase,
+    split: Split,
+    *,
+    ties: TieRule = "expected",
+    refuse_leaking: bool = True,
+    block: int | None = None,
+    progress: Progress = silent,
+) -> Evaluation:
+    """The ranks of both questions of every fact of a split, filtered by this split and those before it.
+
+    So validation, which chooses models, never reads a test fact. Scores that show the equal-score leak
+    are refused with `LeakError`, or only reported in `Evaluation.leak`.
+    """
+    start = time.perf_counter()
+    queries, gold = kb.queries(split), kb.gold(split)
+    if not len(queries):
+        raise DataError(f"{kb.name!r} has no {split} facts: there is nothing to evaluate.")
+    known = kb.known(*SPLITS[: SPLITS.index(split) + 1])
+    filters = {"ranks": known, "retrieved": None, "fresh": kb.known("train")}
+    ranks = rank_under_filters(scorer, queries, gold, filters, block=block, progress=progress)
+    leak = find_leak_in_ranks(ranks["retrieved"], ranks["ranks"], _others(known, queries), kb.n_entities)
+    # A model may reproduce its training facts perfectly, and then they all tie, without a leak.
+    if refuse_leaking and split != "train":
+        refuse_leaks(leak)
+    return Evaluation(
+        data=kb.name,
+        split=split,
+        ties=ties,
+        queries=queries,
+        gold=gold,
+        asks_head=kb.asks_head(queries),
+        cardinality=_cardinality(kb, queries),
+        leak=leak,
+        seconds=time.perf_counter() - start,
+        **ranks,
+    )
+
+
+def _others(known: KnownAnswers, queries: Queries) -> Ints:
+    """The number of known answers of each query beside its gold, which is known because its split is."""
+    distinct, row = distinct_queries(queries)
+    return known.of_queries(distinct).counts[row] - 1
+
+
+def _cardinality(kb: KnowledgeBase, queries: Queries) -> Labels:
+    """The cardinality of each query's relation, judged from training facts, (query,)."""
+    kinds = cardinalities(kb.facts("train"))
+    labels = np.array([kinds.get(relation, UNSEEN) for relation in range(kb.n_relations)])
+    return labels[queries.relation % kb.n_relations]

@@ -1,0 +1,153 @@
+"""A run from configuration to answers: train, evaluate, ask. The command line and Python users start here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numba
+import numpy as np
+import torch
+
+from cear import __version__, data
+from cear.config import RunConfig, dump_config, load_config
+from cear.data import KnowledgeBase
+from cear.errors import CearError, MismatchError
+from cear.evaluation import Evaluation, evaluate
+from cear.files import read_json, replacing, write_json
+from cear.nouns import SPLITS, Ints, Queries, Split, TieRule
+from cear.progress import Progress, silent
+from cear.reports import Provenance, Record
+from cear.retrieval import Scorer, build_scorer, top_k, train_stage1
+from cear.training import State, load_weights
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One entity proposed for a query."""
+
+    rank: int
+    id: str
+    name: str
+    score: float
+    known: Split | None
+    """The split that holds this fact already, or None for a new one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A trained system on disk, with its knowledge base: evaluate it, ask it."""
+
+    folder: Path
+    config: RunConfig
+    kb: KnowledgeBase
+    scorer: Scorer
+    training: State
+
+    def evaluate(self, split: Split = "test", *, ties: TieRule = "expected", progress: Progress = silent) -> Evaluation:
+        """Filtered ranks of every query of a split."""
+        return evaluate(self.scorer, self.kb, split, ties=ties, progress=progress)
+
+    def ask(
+        self, relation: str, *, subject: str | None = None, object: str | None = None, k: int = 10, new: bool = False
+    ) -> list[Answer]:
+        """The k best answers of ⟨subject, relation, ?⟩ or ⟨?, relation, object⟩; `new` leaves out known ones."""
+        if (subject is None) == (object is None):
+            raise CearError("Ask for one end: give the subject to find objects, or the object to find subjects.")
+        query = self._query(relation, subject, object)
+        known = {split: self.kb.known(split).of_queries(query).row(0) for split in SPLITS}
+        drop = self.kb.known(*SPLITS) if new else None
+        found = top_k(self.scorer, query, min(k, self.kb.n_entities), drop=drop)
+        return [
+            Answer(
+                rank, self.kb.entities.id(entity), self.kb.entities.name(entity), float(score), _holder(known, entity)
+            )
+            for rank, (entity, score) in enumerate(zip(found.entities[0], found.scores[0], strict=True), start=1)
+            if entity >= 0
+        ]
+
+    def record(self, evaluation: Evaluation) -> Record:
+        """The figures of an evaluation with everything needed to make them again."""
+        config = self.config.stage1
+        details = {"rank": config.rank, "epochs": self.training.epoch, "training_seconds": self.training.seconds}
+        details |= {"best_epoch": self.training.best_epoch, "valid_mrr": self.training.best}
+        provenance = Provenance.collect(
+            config=self.config.model_dump(),
+            data=self.kb.name,
+            digest=self.kb.digest,
+            seconds=self.training.seconds + evaluation.seconds,
+        )
+        return Record.of(evaluation, provenance, model=config.model, details=details)
+
+    def _query(self, relation: str, subject: str | None, object: str | None) -> Queries:
+        r = self.kb.relations.find(relation)
+        if subject is not None:
+            return Queries(np.array([self.kb.entities.find(subject)]), np.array([r]))
+        assert object is not None
+        return Queries(np.array([self.kb.entities.find(object)]), np.array([r + self.kb.n_relations]))
+
+
+def run(config: RunConfig, out: Path | str, *, progress: Progress = silent) -> Run:
+    """Train what the configuration says into the folder `out`; continues there if it was interrupted."""
+    out = Path(out)
+    use_threads(config.threads)
+    kb = data.load(config.data)
+    _claim(out, config, kb)
+    scorer, state = train_stage1(
+        kb, config.stage1, out / "stage1", validate=valid_mrr(kb), seed=config.seed, progress=progress
+    )
+    write_json(out / "stage1" / "training.json", asdict(state))
+    return Run(out, config, kb, scorer, state)
+
+
+def open_run(folder: Path | str, *, source: str | None = None) -> Run:
+    """The finished run in a folder; `source` says where its data is now, if it has moved."""
+    folder = Path(folder)
+    if not (folder / "stage1" / "training.json").exists():
+        hint = "It was interrupted: the same `cear run` continues it." if (folder / "run.json").exists() else ""
+        raise MismatchError(
+            f"{folder} holds no finished run. {hint or 'Make one with `cear run CONFIG --out FOLDER`.'}"
+        )
+    config = load_config(folder / "config.yaml")
+    use_threads(config.threads)
+    kb = data.load(source or config.data)
+    _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
+    scorer = build_scorer(config.stage1, kb.n_entities, kb.n_relations, seed=config.seed)
+    scorer.load_state_dict(load_weights(folder / "stage1" / "best.safetensors"))
+    return Run(folder, config, kb, scorer, State(**read_json(folder / "stage1" / "training.json")))
+
+
+def valid_mrr(kb: KnowledgeBase) -> Callable[[Scorer], float]:
+    """What chooses a model: filtered MRR on the validation facts, blind to the test facts."""
+    return lambda scorer: evaluate(scorer, kb, "valid").summary()["both"]["mrr"]
+
+
+def use_threads(threads: int | None) -> None:
+    """Let PyTorch and compiled kernels use so many CPU threads; None keeps what they chose."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+
+
+def _claim(out: Path, config: RunConfig, kb: KnowledgeBase) -> None:
+    """Make `out` the folder of this configuration and knowledge base, or refuse if it is another's."""
+    if (out / "run.json").exists():
+        _refuse_other(out, "digest", read_json(out / "run.json")["digest"], kb.digest)
+        _refuse_other(out, "config", load_config(out / "config.yaml"), config)
+        return
+    with replacing(out / "config.yaml") as partial:
+        partial.write_text(dump_config(config), encoding="utf-8")
+    write_json(out / "run.json", {"data": kb.name, "digest": kb.digest, "version": __version__})
+
+
+def _refuse_other(folder: Path, what: str, there: object, here: object) -> None:
+    if there != here:
+        raise MismatchError(
+            f"The run in {folder} was made with another {what}:\n  there: {there}\n  here:  {here}\n"
+            "Use another --out folder, or go back to what it was made with."
+        )
+
+
+def _holder(known: dict[Split, Ints], entity: int) -> Split | None:
+    return next((split for split, answers in known.items() if entity in answers), None)

@@ -1,0 +1,87 @@
+"""Result records: the figures of one evaluation, unrounded, with their provenance, as one JSON file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from json import JSONDecodeError
+from pathlib import Path
+from typing import Any
+
+from cear.errors import DataError
+from cear.evaluation import Evaluation, Intervals, Summary
+from cear.files import read_json, write_json
+from cear.reports.machine_paths import clean
+from cear.reports.provenance import Provenance
+
+
+@dataclass(frozen=True)
+class Record:
+    """The figures of one evaluation and where they come from."""
+
+    model: str
+    data: str
+    split: str
+    queries: int
+    ties: str
+    stage1: Summary
+    intervals: Intervals
+    cardinality: Mapping[str, Any]
+    recall: Mapping[str, Any]
+    leak: Mapping[str, Any]
+    provenance: Provenance
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What a table should say besides: rank, epochs, `training_seconds`."""
+    target: Mapping[str, float] = field(default_factory=dict)
+    """What both sides together were meant to reach, by measure."""
+
+    @classmethod
+    def of(
+        cls,
+        evaluation: Evaluation,
+        provenance: Provenance,
+        *,
+        model: str,
+        details: Mapping[str, Any] | None = None,
+        target: Mapping[str, float] | None = None,
+    ) -> Record:
+        """The record of an evaluation."""
+        leak = evaluation.leak
+        return cls(
+            model=model,
+            data=clean(evaluation.data),
+            split=evaluation.split,
+            queries=len(evaluation.queries),
+            ties=evaluation.ties,
+            stage1=evaluation.summary(),
+            intervals=evaluation.intervals(),
+            cardinality=evaluation.by_cardinality(),
+            recall=evaluation.recall(),
+            leak={"checked": leak.checked, "marked": leak.marked, "share": leak.share},
+            provenance=provenance,
+            details=details or {},
+            target=target or {},
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as a value of JSON: data, split, queries, stage1 first."""
+        first = ("data", "split", "queries", "stage1", "model", "ties", "intervals", "cardinality", "recall", "leak")
+        values = {key: getattr(self, key) for key in first}
+        values |= {"details": clean(self.details), "target": dict(self.target)}
+        return values | {"provenance": self.provenance.as_json()}
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write a record, atomically and unrounded."""
+    write_json(path, record.as_json())
+
+
+def read_records(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The evaluation records under a folder, in the order of their paths; other JSON files are passed over."""
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            value = read_json(path)
+        except (JSONDecodeError, UnicodeDecodeError) as error:
+            raise DataError(f"{path}: not a JSON file ({error}). Delete it and run its command again.") from error
+        if isinstance(value, dict) and "stage1" in value:
+            yield path, value

@@ -1,0 +1,72 @@
+"""Tables: an evaluation in the terminal, and all records of a folder in Markdown. Here figures are rounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from cear.evaluation import STANDARD, Evaluation
+from cear.reports.records import read_records
+
+HEADINGS = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "hits@50": "H@50"}
+RESULTS = ("mrr", "hits@1", "hits@3", "hits@10")
+
+
+def evaluation_table(evaluation: Evaluation, *, title: str | None = None) -> Table:
+    """The measures of both sides, of head and of tail queries, each with its 95 % interval."""
+    rule = f"filtered, ties {evaluation.ties}, {len(evaluation.queries):,} queries, 95 % intervals"
+    table = Table(title=title or f"{evaluation.data}, {evaluation.split}", caption=rule)
+    table.add_column("queries")
+    for each in STANDARD:
+        table.add_column(HEADINGS[each.name], justify="right")
+    intervals = evaluation.intervals()
+    for side, values in evaluation.summary().items():
+        cells = (f"{value:.3f}{_interval(intervals[side][name])}" for name, value in values.items())
+        table.add_row(side, *cells)
+    return table
+
+
+def results_table(folder: Path, *, links: str = "../results") -> str:
+    """The Markdown table of every record under a folder; `links` leads there from the page that shows it."""
+    headings = ["data", "model", *(HEADINGS[name] for name in RESULTS), "seconds", "target"]
+    rows = [_row(record, f"{links}/{path.relative_to(folder).as_posix()}") for path, record in read_records(folder)]
+    align = ["---", "---", *["---:"] * (len(RESULTS) + 1), "---"]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (headings, align, *rows)) + "\n"
+
+
+def _row(record: Mapping[str, Any], link: str) -> list[str]:
+    both = record["stage1"]["both"]
+    data = record["data"] if record["split"] == "test" else f"{record['data']} ({record['split']})"
+    model = f"[{_model(record)}]({link})"
+    return [data, model, *(f"{both[name]:.3f}" for name in RESULTS), _seconds(record), _target(record)]
+
+
+def _model(record: Mapping[str, Any]) -> str:
+    """The model and its details, such as `complex, rank 128, epochs 12`."""
+    details = {key: value for key, value in record.get("details", {}).items() if key != "training_seconds"}
+    return ", ".join([str(record.get("model", "?")), *(f"{key} {value}" for key, value in details.items())])
+
+
+def _seconds(record: Mapping[str, Any]) -> str:
+    """The seconds of the training where the record has them, else of the command that made it."""
+    seconds = record.get("details", {}).get("training_seconds", record["provenance"]["seconds"])
+    return f"{seconds:,.0f}"
+
+
+def _target(record: Mapping[str, Any]) -> str:
+    """What was to be reached, and whether it was."""
+    both = record["stage1"]["both"]
+    wanted = record.get("target", {})
+    parts = [f"{HEADINGS[name]} >= {value:.3f}" for name, value in wanted.items()]
+    if not parts:
+        return "–"
+    verdict = "met" if all(both[name] >= value for name, value in wanted.items()) else "missed"
+    return f"{', '.join(parts)}: {verdict}"
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    """Half the width of an interval, without its leading zero, so that a row fits a terminal of 80 columns."""
+    return f"[dim]±{(ends[1] - ends[0]) / 2:.3f}[/dim]".replace("0.", ".", 1)

@@ -1,0 +1,68 @@
+"""Every setting of Stage 1 and its default, in one place."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from cear.settings import Settings
+
+
+class LossConfig(Settings):
+    """What a training step minimises."""
+
+    kind: Literal["softmax", "bce", "self_adversarial"] = "softmax"
+    """softmax: cross-entropy over the candidates. bce: every cell on its own. self_adversarial: RotatE's own."""
+    negatives: PositiveInt | None = None
+    """Entities drawn per batch to compete, shared by its queries, besides their answers; null scores every entity."""
+    margin: float = 9.0
+    """γ of self_adversarial."""
+    temperature: float = 1.0
+    """α of self_adversarial: how much the hardest negatives count."""
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    """Share of a bce label that is spread over all entities."""
+
+
+class RegularizerConfig(Settings):
+    """Weight times the mean over facts of Σ |s|ᵖ + |r|ᵖ + |o|ᵖ; p = 3 is N3 (Lacroix et al. 2018)."""
+
+    p: PositiveFloat = 3.0
+    """The power."""
+    weight: float = Field(0.05, ge=0)
+    """0 turns it off."""
+
+
+class OptimizerConfig(Settings):
+    """The optimiser of all embeddings."""
+
+    kind: Literal["adagrad", "adam"] = "adagrad"
+    """Adagrad suits softmax losses, Adam RotatE's own."""
+    learning_rate: PositiveFloat = 0.1
+    """The step size."""
+
+
+class Stage1Config(Settings):
+    """The retriever and how it is trained. The defaults are ComplEx-N3."""
+
+    model: Literal["complex", "distmult", "rotate", "transe"] = "complex"
+    """The scoring function."""
+    rank: PositiveInt = 128
+    """Coordinates of an embedding; complex ones count once."""
+    norm: Literal[1, 2] = 2
+    """The distance of transe and rotate: 1 sums (moduli of) coordinates, 2 is Euclidean."""
+    init_scale: PositiveFloat = 1e-3
+    """Standard deviation of fresh embeddings."""
+    loss: LossConfig = LossConfig()
+    regularizer: RegularizerConfig = RegularizerConfig()
+    relation_prediction: float = Field(0.0, ge=0)
+    """Weight of predicting r from s and o (Chen et al. 2021); complex and distmult only."""
+    optimizer: OptimizerConfig = OptimizerConfig()
+    batch: PositiveInt = 1000
+    """Distinct queries in a step."""
+    epochs: PositiveInt = 20
+    """Passes over the distinct queries, at most."""
+    validate_every: PositiveInt = 1
+    """Epochs between two looks at the validation split."""
+    patience: PositiveInt = 5
+    """Looks without a better MRR before training stops early."""

@@ -1,0 +1,48 @@
+"""RotatE (Sun et al. 2019): -‖s ∘ r - o‖ with |rᵢ| = 1, so that a relation is a rotation in each complex plane."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from cear.nouns import Queries
+from cear.retrieval.complex import multiply, squared_modulus
+from cear.retrieval.config import Stage1Config
+from cear.retrieval.distances import euclidean, sum_of_moduli
+from cear.retrieval.scorer import Embedding, Scorer
+
+
+class RotatE(Scorer):
+    """Norm 1 sums the moduli of the complex coordinates, as the authors' code does; norm 2 is Euclidean."""
+
+    def __init__(self, n_entities: int, n_relations: int, config: Stage1Config, generator: torch.Generator) -> None:
+        super().__init__(n_entities, n_relations)
+        rank, scale = config.rank, config.init_scale
+        self.norm = config.norm
+        self.entity = Embedding(n_entities, 2 * rank, scale=scale, generator=generator)
+        angles = torch.rand(2 * n_relations, rank, generator=generator)
+        self.phase = nn.Parameter((2 * angles - 1) * math.pi)
+
+    def score(self, facts: Tensor) -> Tensor:
+        """-‖s ∘ r - o‖."""
+        s, r, o = facts.T
+        rest = squared_modulus(self._rotate(self.entity(s), r) - self.entity(o))
+        return -(rest.sum(-1).sqrt() if self.norm == 2 else rest.sqrt().sum(-1))
+
+    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+        """-‖(s ∘ r) - o‖ for every entity o."""
+        rotated = self._rotate(self.entity(queries.entity), torch.as_tensor(queries.relation))
+        if self.norm == 2:
+            return -euclidean(rotated, self.entity(among))
+        return -sum_of_moduli(rotated, self.entity(among), complex_pairs=True)
+
+    def squared_moduli(self, facts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """|s|², |r|² = 1, |o|²."""
+        s, r, o = facts.T
+        return squared_modulus(self.entity(s)), torch.ones(len(r), 1), squared_modulus(self.entity(o))
+
+    def _rotate(self, s: Tensor, r: Tensor) -> Tensor:
+        phase = nn.functional.embedding(r, self.phase)
+        return multiply(s, torch.cat([phase.cos(), phase.sin()], -1))

@@ -1,0 +1,81 @@
+"""The contract of Stage 1: what a scorer is, and the special case whose score is a dot product."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from cear.errors import ConfigError
+from cear.nouns import Ints, Queries
+
+
+class Scorer(nn.Module, ABC):
+    """Scores facts; higher is better. Relation r + R is the reciprocal of r, with parameters of its own.
+
+    A subclass says two things that must agree: `score` of given facts, and `score_all` of every entity
+    as the answer of a query. It is built from the sizes of the knowledge base, its settings, and a generator for
+    the fresh embeddings.
+    """
+
+    def __init__(self, n_entities: int, n_relations: int) -> None:
+        super().__init__()
+        self.n_entities = n_entities
+        self.n_relations = n_relations
+
+    @abstractmethod
+    def score(self, facts: Tensor) -> Tensor:
+        """The score of each fact (s, r, o), (fact, 3) -> (fact,)."""
+
+    @abstractmethod
+    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+        """The score of every entity, or of those in `among`, as the answer: (query, candidate)."""
+
+    @abstractmethod
+    def squared_moduli(self, facts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """|s|², |r|², |o|² of each fact's embeddings, each (fact, rank): what a regulariser punishes."""
+
+    def score_relations(self, facts: Tensor) -> Tensor:
+        """The score of every relation, reciprocals too, between s and o of each fact: (fact, 2R)."""
+        del facts
+        raise ConfigError(
+            f"{type(self).__name__} has no relation prediction. Set relation_prediction to 0, "
+            "or use a model that has it: complex, distmult."
+        )
+
+
+class DotProductScorer(Scorer):
+    """A scorer whose score is `query vector · entity vector`, so that top-k is a matrix product."""
+
+    @abstractmethod
+    def query_vectors(self, queries: Queries) -> Tensor:
+        """One vector per query, (query, width)."""
+
+    @abstractmethod
+    def entity_vectors(self, among: Tensor | None = None) -> Tensor:
+        """One vector per entity, (entity, width)."""
+
+    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+        """The dot product of each query with each entity, (query, candidate)."""
+        return self.query_vectors(queries) @ self.entity_vectors(among).T
+
+
+class Embedding(nn.Module):
+    """A table of vectors, (row, width), that starts as `scale` times a standard normal."""
+
+    def __init__(self, rows: int, width: int, *, scale: float, generator: torch.Generator) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows, width, generator=generator) * scale)
+
+    if TYPE_CHECKING:  # nn.Module is called with anything and returns anything; ours does not
+
+        def __call__(self, index: Tensor | Ints | None) -> Tensor:
+            """The vectors of these rows."""
+
+    def forward(self, index: Tensor | Ints | None) -> Tensor:
+        """The vectors of these rows, or all of them for None."""
+        if index is None:
+            return self.weight
+        return nn.functional.embedding(torch.as_tensor(index), self.weight)

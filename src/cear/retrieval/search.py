@@ -1,0 +1,83 @@
+"""Exact top-k in blocks: memory is bounded whatever the number of queries and entities."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.data import KnownAnswers
+from cear.errors import ScoreError
+from cear.nouns import NO_ENTITY, Candidates, Queries
+from cear.progress import Progress, silent
+from cear.retrieval.scorer import Scorer
+
+_MIN_QUERIES = 64  # a matrix product with fewer rows wastes the processor
+
+
+def top_k(
+    scorer: Scorer,
+    queries: Queries,
+    k: int,
+    *,
+    drop: KnownAnswers | None = None,
+    memory_mb: int = 256,
+    progress: Progress = silent,
+) -> Candidates:
+    """The k best entities of each query exactly as scored; the gold is not even an argument.
+
+    `drop` leaves out what is already known, so that no slot is spent on it. Scores are computed in blocks of
+    queries and entities that fit in `memory_mb`.
+    """
+    rows, columns = _block_shape(len(queries), scorer.n_entities, memory_mb)
+    blocks = []
+    with progress("Searching", len(queries)) as bar:
+        for start in range(0, len(queries), rows):
+            block = queries[start : start + rows]
+            blocks.append(_top_k_of_block(scorer, block, k, drop, columns))
+            bar.advance(len(block))
+    if not blocks:
+        return Candidates(np.zeros((0, k), np.int64), np.zeros((0, k), np.float32))
+    scores, entities = (torch.cat(parts).numpy() for parts in zip(*blocks, strict=True))
+    return Candidates(np.where(np.isneginf(scores), NO_ENTITY, entities), scores)
+
+
+def _block_shape(n_queries: int, n_entities: int, memory_mb: int) -> tuple[int, int]:
+    """How many queries and how many entities make a block of float32 scores of this size."""
+    cells = max(memory_mb * 2**20 // 4, 1)
+    rows = min(n_queries, max(cells // max(n_entities, 1), _MIN_QUERIES))
+    return max(rows, 1), max(min(cells // max(rows, 1), n_entities), 1)
+
+
+@torch.inference_mode()
+def _top_k_of_block(
+    scorer: Scorer, queries: Queries, k: int, drop: KnownAnswers | None, columns: int
+) -> tuple[Tensor, Tensor]:
+    """Scores and entities of the best k, (query, k) each, merged over blocks of entities."""
+    best = torch.full((len(queries), k), -torch.inf), torch.full((len(queries), k), NO_ENTITY)
+    for start in range(0, scorer.n_entities, columns):
+        stop = min(start + columns, scorer.n_entities)
+        scores = _scores(scorer, queries, start, stop)
+        if drop is not None:
+            known = drop.of_queries(queries)
+            inside = (known.values >= start) & (known.values < stop)
+            scores[known.rows[inside], known.values[inside] - start] = -torch.inf
+        best = _merge(best, scores, start, k)
+    return best
+
+
+def _scores(scorer: Scorer, queries: Queries, start: int, stop: int) -> Tensor:
+    whole = start == 0 and stop == scorer.n_entities
+    scores = scorer.score_all(queries, None if whole else torch.arange(start, stop))
+    if not torch.isfinite(scores.sum()):  # one pass: NaN and infinity survive a sum
+        raise ScoreError("The scorer gave a score that is not finite; it cannot be ranked. Was its training stable?")
+    return scores
+
+
+def _merge(best: tuple[Tensor, Tensor], scores: Tensor, start: int, k: int) -> tuple[Tensor, Tensor]:
+    """The best k of what was best so far and a new block."""
+    values, places = scores.topk(min(k, scores.shape[1]), dim=-1)
+    values = torch.cat([best[0], values], -1)
+    entities = torch.cat([best[1], places + start], -1)
+    values, order = values.topk(k, dim=-1)
+    return values, entities.gather(-1, order)

@@ -1,0 +1,94 @@
+"""Stage 1 as a training task: queries in, loss and regulariser out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from cear.data import KnowledgeBase
+from cear.progress import Progress, silent
+from cear.retrieval.batches import Batch, TrainingQueries
+from cear.retrieval.config import OptimizerConfig, Stage1Config
+from cear.retrieval.losses import LOSSES
+from cear.retrieval.models import build_scorer
+from cear.retrieval.scorer import Scorer
+from cear.training import Schedule, State, fit
+
+Validate = Callable[[Scorer], float]
+
+
+class Stage1Task:
+    """The loss of each batch of training queries, for the loop in `cear.training`."""
+
+    def __init__(
+        self, scorer: Scorer, kb: KnowledgeBase, config: Stage1Config, validate: Validate, *, seed: int
+    ) -> None:
+        self.model = scorer
+        self.optimizer = build_optimizer(scorer, config.optimizer)
+        self._config = config
+        self._validate = validate
+        self._queries = TrainingQueries(
+            kb.known("train"), kb.n_entities, size=config.batch, negatives=config.loss.negatives, seed=seed
+        )
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
+        """Loss + regulariser + relation prediction of each step."""
+        for batch in self._queries.epoch(epoch, first=first):
+            yield self._loss(batch)
+
+    def validate(self) -> float:
+        """Filtered MRR on the validation split."""
+        return self._validate(self.model)
+
+    def _loss(self, batch: Batch) -> Tensor:
+        config = self._config
+        among = None if batch.among is None else torch.from_numpy(batch.among)
+        loss = LOSSES[config.loss.kind](self.model.score_all(batch.queries, among), batch, config.loss)
+        if config.regularizer.weight:
+            loss = loss + config.regularizer.weight * lp_norm(self.model, batch.facts, config.regularizer.p)
+        if config.relation_prediction:
+            loss = loss + config.relation_prediction * relation_loss(self.model, batch.facts)
+        return loss
+
+
+def lp_norm(scorer: Scorer, facts: Tensor, p: float) -> Tensor:
+    """Mean over facts of Σ |s|ᵖ + |r|ᵖ + |o|ᵖ; p = 3 is the nuclear 3-norm (Lacroix et al. 2018, Eq. 5)."""
+    powers = [moduli.pow(p / 2).sum() for moduli in scorer.squared_moduli(facts)]
+    return torch.stack(powers).sum() / len(facts)
+
+
+def relation_loss(scorer: Scorer, facts: Tensor) -> Tensor:
+    """Mean over facts of -log P(r | s, o) (Chen et al. 2021, Eq. 3)."""
+    return nn.functional.cross_entropy(scorer.score_relations(facts), facts[:, 1])
+
+
+def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+    """Adagrad or Adam over all parameters."""
+    if config.kind == "adagrad":
+        return torch.optim.Adagrad(model.parameters(), lr=config.learning_rate)
+    return torch.optim.Adam(model.parameters(), lr=config.learning_rate)
+
+
+def train_stage1(
+    kb: KnowledgeBase,
+    config: Stage1Config,
+    folder: Path,
+    *,
+    validate: Validate,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> tuple[Scorer, State]:
+    """The scorer that was best on validation, and how training went; resumes what `folder` holds."""
+    scorer = build_scorer(config, kb.n_entities, kb.n_relations, seed=seed)
+    task = Stage1Task(scorer, kb, config, validate, seed=seed)
+    schedule = Schedule(config.epochs, config.validate_every, config.patience)
+    fingerprint = hashlib.sha256(f"{config.model_dump_json()} {seed} {kb.digest}".encode()).hexdigest()
+    state = fit(task, schedule, folder, fingerprint=fingerprint, progress=progress)
+    return scorer, state

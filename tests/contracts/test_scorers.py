@@ -1,0 +1,97 @@
+"""What every scorer promises, whoever wrote it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from cear.errors import ConfigError
+from cear.nouns import Queries
+from cear.retrieval import MODELS, DotProductScorer, Scorer, Stage1Config, build_scorer
+
+N_ENTITIES, N_RELATIONS, RANK = 23, 4, 6
+
+VARIANTS = [("complex", 2), ("distmult", 2), ("transe", 1), ("transe", 2), ("rotate", 1), ("rotate", 2)]
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda variant: f"{variant[0]}-norm{variant[1]}")
+def scorer(request: pytest.FixtureRequest) -> Scorer:
+    model, norm = request.param
+    config = Stage1Config(model=model, norm=norm, rank=RANK, init_scale=0.7)
+    return build_scorer(config, N_ENTITIES, N_RELATIONS, seed=3)
+
+
+@pytest.fixture
+def queries() -> Queries:
+    rng = np.random.default_rng(0)
+    return Queries(rng.integers(N_ENTITIES, size=11), rng.integers(2 * N_RELATIONS, size=11))
+
+
+def every_fact(queries: Queries) -> torch.Tensor:
+    """Each query with each entity as its answer, (query * entity, 3)."""
+    s = np.repeat(queries.entity, N_ENTITIES)
+    r = np.repeat(queries.relation, N_ENTITIES)
+    return torch.from_numpy(np.stack([s, r, np.tile(np.arange(N_ENTITIES), len(queries))], axis=1))
+
+
+def test_every_model_is_covered_here() -> None:
+    assert {model for model, _ in VARIANTS} == set(MODELS)
+
+
+def test_score_and_score_all_agree(scorer: Scorer, queries: Queries) -> None:
+    one_by_one = scorer.score(every_fact(queries)).reshape(len(queries), N_ENTITIES)
+    torch.testing.assert_close(scorer.score_all(queries), one_by_one, atol=1e-5, rtol=1e-5)
+
+
+def test_gradients_of_score_and_score_all_agree(scorer: Scorer, queries: Queries) -> None:
+    weight = torch.randn(len(queries), N_ENTITIES, generator=torch.Generator().manual_seed(1))
+    # A fact whose answer is its own query's entity may have distance 0 where a norm has no gradient: none here.
+    parameters = list(scorer.parameters())
+    together = torch.autograd.grad((scorer.score_all(queries) * weight).sum(), parameters)
+    alone = torch.autograd.grad((scorer.score(every_fact(queries)) * weight.flatten()).sum(), parameters)
+    for ours, reference in zip(together, alone, strict=True):
+        torch.testing.assert_close(ours, reference, atol=2e-4, rtol=1e-4)
+
+
+def test_scoring_some_entities_gives_those_columns(scorer: Scorer, queries: Queries) -> None:
+    among = torch.tensor([2, 5, 19])
+    torch.testing.assert_close(scorer.score_all(queries, among), scorer.score_all(queries)[:, among])
+
+
+def test_a_score_does_not_depend_on_its_batch(scorer: Scorer, queries: Queries) -> None:
+    alone = torch.cat([scorer.score_all(queries[i : i + 1]) for i in range(len(queries))])
+    torch.testing.assert_close(scorer.score_all(queries), alone, atol=1e-5, rtol=1e-5)
+
+
+def test_a_relation_and_its_reciprocal_have_parameters_of_their_own(scorer: Scorer) -> None:
+    there = scorer.score(torch.tensor([[0, 1, 2]]))
+    back = scorer.score(torch.tensor([[2, 1 + N_RELATIONS, 0]]))
+    assert not torch.allclose(there, back)
+
+
+def test_dot_product_scorers_are_what_they_say(scorer: Scorer, queries: Queries) -> None:
+    if isinstance(scorer, DotProductScorer):
+        product = scorer.query_vectors(queries) @ scorer.entity_vectors().T
+        torch.testing.assert_close(product, scorer.score_all(queries))
+    else:
+        assert not hasattr(scorer, "query_vectors")
+
+
+def test_relation_scores_agree_with_fact_scores(scorer: Scorer) -> None:
+    pairs = torch.tensor([[0, 0, 1], [4, 2, 9]])
+    if not isinstance(scorer, DotProductScorer):
+        with pytest.raises(ConfigError, match="no relation prediction"):
+            scorer.score_relations(pairs)
+        return
+    scores = scorer.score_relations(pairs)
+    for relation in range(2 * N_RELATIONS):
+        facts = pairs.clone()
+        facts[:, 1] = relation
+        torch.testing.assert_close(scores[:, relation], scorer.score(facts))
+
+
+def test_the_same_seed_builds_the_same_scorer() -> None:
+    config = Stage1Config(rank=3)
+    first, second = (build_scorer(config, 5, 2, seed=8).state_dict() for _ in range(2))
+    assert all(torch.equal(first[key], second[key]) for key in first)

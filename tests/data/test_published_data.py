@@ -1,0 +1,47 @@
+"""The published benchmarks, when the folder named by CEAR_DATA holds them: their figures are known."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from cear.data import check, load
+from cear.data.named import NAMED
+
+HERE = os.environ.get("CEAR_DATA")  # read before the tests' own places hide it
+
+FIGURES = {
+    "fb15k-237": (14_541, 237, (272_115, 17_535, 20_466)),
+    "wn18rr": (40_943, 11, (86_835, 3_034, 3_134)),
+}
+
+
+@pytest.fixture(params=sorted(FIGURES))
+def name(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    chosen = str(request.param)
+    if HERE is None or not (Path(HERE) / chosen).is_dir():
+        pytest.skip(f"CEAR_DATA names no folder that holds {chosen}/")
+    monkeypatch.setenv("CEAR_DATA", HERE)
+    return chosen
+
+
+def test_the_sizes_are_the_published_ones(name: str) -> None:
+    kb = load(name)
+    sizes = tuple(len(kb.facts(split)) for split in ("train", "valid", "test"))
+    assert (kb.n_entities, kb.n_relations, sizes) == FIGURES[name]
+    assert check(kb).about("unnamed-entities") == ()
+
+
+def test_the_sums_in_our_table_are_of_these_files(name: str) -> None:
+    for file in NAMED[name].files:
+        content = (Path(HERE or "") / name / file.name).read_bytes().replace(b"\r\n", b"\n")
+        assert hashlib.sha256(content).hexdigest() == file.sha256, file.name
+
+
+def test_what_is_known_to_be_odd_is_found() -> None:
+    if HERE is None or not (Path(HERE) / "fb15k-237").is_dir():
+        pytest.skip("CEAR_DATA names no folder that holds fb15k-237/")
+    findings = check(load(Path(HERE) / "fb15k-237"))
+    assert [finding.count for finding in findings.about("unseen-entities")] == [8, 29]
+    assert findings.about("inverse-leak") == findings.about("duplicate-leak") == findings.about("shared-facts") == ()

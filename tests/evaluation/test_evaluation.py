@@ -1,0 +1,184 @@
+"""The evaluation of a split: who is filtered, who is counted, and how sure one can be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from cear.data import KnowledgeBase
+from cear.errors import DataError, MismatchError
+from cear.evaluation import MRR, evaluate, measure
+from cear.nouns import Ranks
+
+MEASURES = ["mrr", "hits@1", "hits@3", "hits@10", "hits@50"]
+
+
+@pytest.fixture
+def paper_case(kb_of, table_scorer):
+    """Four entities, one relation; train ⟨0, r, 1⟩, valid ⟨0, r, 2⟩, test ⟨0, r, 3⟩; small enough for paper."""
+    splits = {"train": np.array([[0, 0, 1]]), "valid": np.array([[0, 0, 2]]), "test": np.array([[0, 0, 3]])}
+    kb = kb_of(splits, n_entities=4, n_relations=1)
+    tails = torch.tensor([[0.5, 0.9, 0.8, 0.7]]).repeat(4, 1)  # order 1, 2, 3, 0
+    heads = torch.tensor([[0.1, 0.4, 0.3, 0.1]]).repeat(4, 1)  # order 1, 2, then 0 and 3 level
+    return kb, table_scorer(torch.stack([tails, heads]))
+
+
+def test_a_golden_case(paper_case):
+    kb, scorer = paper_case
+    evaluation = evaluate(scorer, kb, "test")
+    # ⟨0, r, ?⟩ = 3: entities 1 and 2 are known and go, rank 1. ⟨?, r, 3⟩ = 0: 1 and 2 above, 3 level, rank 3.5.
+    assert evaluation.ranks.under().tolist() == [1.0, 3.5]
+    assert evaluation.summary()["tail"]["mrr"] == 1.0
+    assert evaluation.summary()["head"]["mrr"] == 1 / 3.5
+    assert evaluation.summary()["both"]["mrr"] == (1 + 1 / 3.5) / 2
+
+
+def test_lists_as_retrieved_and_without_training_answers_come_from_the_same_scores(paper_case):
+    kb, scorer = paper_case
+    evaluation = evaluate(scorer, kb, "test")
+    assert len(scorer.asked) == 1 + 2, "one to learn the width, then each distinct query once"
+    assert evaluation.retrieved.under().tolist() == [3.0, 3.5]
+    assert evaluation.fresh.under().tolist() == [2.0, 3.5]
+    assert evaluation.recall([2, 3, 4]) == {
+        "kept": {"recall@2": 0.0, "recall@3": 0.5, "recall@4": 1.0},
+        "dropped": {"recall@2": 0.5, "recall@3": 0.5, "recall@4": 1.0},
+    }
+
+
+def test_validation_filters_by_train_and_valid_only(paper_case):
+    kb, scorer = paper_case
+    scorer.table[0, :, 3] = 1.0  # the test answer on top of the list: no filter takes it away at validation
+    assert evaluate(scorer, kb, "valid").ranks.under()[0] == 2.0
+
+
+def test_poisoned_test_facts_change_nothing_in_validation(random_kb, scorer_for, kb_of):
+    kb = random_kb()
+    poison = np.random.default_rng(9).integers(0, [40, 3, 40], (500, 3))
+    splits = {"train": kb.facts("train"), "valid": kb.facts("valid"), "test": poison}
+    poisoned = kb_of(splits, n_entities=40, n_relations=3)
+    clean, other = (evaluate(scorer_for(kb, values=6), each, "valid") for each in (kb, poisoned))
+    assert np.array_equal(clean.ranks.above, other.ranks.above)
+    assert np.array_equal(clean.ranks.tied, other.ranks.tied)
+    assert clean.summary() == other.summary()
+    assert clean.intervals() == other.intervals()
+    assert clean.by_cardinality() == other.by_cardinality()
+    assert clean.recall() == other.recall()
+    assert clean.leak == other.leak
+
+
+def test_validation_does_not_even_read_the_test_facts(random_kb, scorer_for):
+    class Sealed(KnowledgeBase):
+        def facts(self, split):
+            assert split != "test", "the test facts were read"
+            return super().facts(split)
+
+    kb = random_kb()
+    sealed = Sealed(kb.name, kb.entities, kb.relations, {s: kb.facts(s) for s in ("train", "valid", "test")})
+    assert len(evaluate(scorer_for(kb), sealed, "valid").queries) == 2 * len(kb.facts("valid"))
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_no_query_is_dropped(random_kb, scorer_for, split):
+    kb = random_kb()
+    evaluation = evaluate(scorer_for(kb), kb, split)
+    assert len(evaluation.ranks) == len(evaluation.queries) == 2 * len(kb.facts(split))
+    assert evaluation.asks_head.sum() == len(kb.facts(split))
+
+
+def test_an_evaluation_that_lost_a_query_cannot_be_made(random_kb, scorer_for):
+    evaluation = evaluate(scorer_for(kb := random_kb()), kb, "test")
+    with pytest.raises(MismatchError, match="Every query must keep its rank"):
+        replace(evaluation, ranks=evaluation.ranks[:-1])
+
+
+def test_queries_must_be_both_questions_of_each_fact(random_kb, scorer_for):
+    evaluation = evaluate(scorer_for(kb := random_kb()), kb, "test")
+    with pytest.raises(MismatchError, match="both questions of the same facts"):
+        replace(evaluation, gold=evaluation.gold[::-1])
+
+
+def test_an_empty_split_is_an_error(kb_of, scorer_for):
+    kb = kb_of({"train": np.array([[0, 0, 1]])}, n_entities=2, n_relations=1)
+    with pytest.raises(DataError, match="'toy' has no test facts"):
+        evaluate(scorer_for(kb), kb, "test")
+
+
+def test_summary_holds_every_measure_of_every_side_and_both_is_their_mean(random_kb, scorer_for):
+    summary = evaluate(scorer_for(kb := random_kb()), kb, "test").summary()
+    assert list(summary) == ["both", "head", "tail"]
+    for name in MEASURES:
+        assert summary["both"][name] == pytest.approx((summary["head"][name] + summary["tail"][name]) / 2)
+
+
+def test_the_tie_rule_is_a_choice(random_kb, scorer_for):
+    kb = random_kb()
+    rules = ("pessimistic", "expected", "optimistic")
+    mrr = [evaluate(scorer_for(kb, values=3), kb, "test", ties=rule).summary()["both"]["mrr"] for rule in rules]
+    assert mrr[0] < mrr[1] < mrr[2]
+
+
+def test_breakdown_by_cardinality_covers_every_query_once(random_kb, scorer_for):
+    evaluation = evaluate(scorer_for(kb := random_kb()), kb, "test")
+    classes = evaluation.by_cardinality()
+    assert sum(values["queries"] for side in classes.values() for values in side.values()) == len(evaluation.queries)
+    weighted = sum(values["queries"] * values["mrr"] for values in classes["head"].values())
+    assert weighted / evaluation.facts == pytest.approx(evaluation.summary()["head"]["mrr"])
+
+
+def test_cardinality_is_that_of_training_facts(kb_of, scorer_for):
+    splits = {"train": np.array([[0, 0, 2], [1, 0, 2]]), "test": np.array([[3, 0, 2], [3, 1, 2]])}
+    kb = kb_of(splits, n_entities=4, n_relations=2)
+    classes = evaluate(scorer_for(kb), kb, "test").by_cardinality()
+    assert {side: sorted(values) for side, values in classes.items()} == {
+        "head": ["n-1", "unseen"],
+        "tail": ["n-1", "unseen"],
+    }
+
+
+def test_without_training_facts_every_relation_is_unseen(kb_of, scorer_for):
+    kb = kb_of({"test": np.array([[0, 0, 1]])}, n_entities=3, n_relations=1)
+    assert list(evaluate(scorer_for(kb), kb, "test").by_cardinality()["tail"]) == ["unseen"]
+
+
+class TestIntervals:
+    def test_they_hold_the_value_and_are_the_same_for_the_same_seed(self, random_kb, scorer_for):
+        evaluation = evaluate(scorer_for(kb := random_kb()), kb, "test")
+        intervals, summary = evaluation.intervals(seed=3), evaluation.summary()
+        for side in ("both", "head", "tail"):
+            for name in MEASURES:
+                low, high = intervals[side][name]
+                assert low <= summary[side][name] <= high
+        assert intervals == evaluation.intervals(seed=3) != evaluation.intervals(seed=4)
+
+    def test_a_certain_value_has_no_width(self, random_kb, scorer_for):
+        evaluation = evaluate(scorer_for(kb := random_kb()), kb, "test")
+        zeros = np.zeros(len(evaluation.queries), np.int64)
+        assert replace(evaluation, ranks=Ranks(zeros, zeros)).intervals()["both"]["mrr"] == (1.0, 1.0)
+
+    def test_facts_are_drawn_not_queries(self, random_kb, scorer_for):
+        """Both queries of a fact fail or succeed together: the width is that of facts, √2 times that of queries."""
+        kb = random_kb(n_facts=1600)
+        evaluation = evaluate(scorer_for(kb), kb, "test")
+        good = np.arange(evaluation.facts) % 2
+        above = np.concatenate([good, good]) * 1000
+        low, high = replace(evaluation, ranks=Ranks(above, 0 * above)).intervals(resamples=4000)["both"]["hits@1"]
+        by_facts = 2 * 1.96 * 0.5 / np.sqrt(evaluation.facts)
+        assert high - low == pytest.approx(by_facts, rel=0.1)
+
+    def test_nineteen_in_twenty_hold_the_truth(self):
+        """Coverage on samples of a known distribution, through the same resampling."""
+        from cear.evaluation.resampling import bootstrap_means, percentiles
+
+        rng = np.random.default_rng(0)
+        samples = rng.exponential(size=(300, 100))
+        held = 0
+        for seed, sample in enumerate(samples):
+            low, high = percentiles(bootstrap_means(sample[:, None], resamples=300, seed=seed), 0.95)
+            held += low[0] <= 1.0 <= high[0]
+        assert 0.88 <= held / 300 <= 0.98
+
+
+def test_measure_of_the_ranks_is_the_summary(random_kb, scorer_for):
+    evaluation = evaluate(scorer_for(kb := random_kb()), kb, "test")
+    assert measure(evaluation.ranks, "expected", [MRR()])["mrr"] == evaluation.summary()["both"]["mrr"]

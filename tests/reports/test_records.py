@@ -1,0 +1,54 @@
+"""Records: what is in the JSON file, and how they are found again."""
+
+import json
+
+import pytest
+
+from cear.errors import DataError
+from cear.reports import Record, read_records, write_record
+
+
+def test_the_json_of_an_evaluation(evaluation, provenance, tmp_path):
+    path = tmp_path / "results" / "toy.json"
+    write_record(path, Record.of(evaluation, provenance, model="complex", details={"rank": 8}, target={"mrr": 0.3}))
+    value = json.loads(path.read_text())
+    assert list(value)[:4] == ["data", "split", "queries", "stage1"]
+    assert (value["data"], value["split"], value["queries"]) == ("toy", "test", 16)
+    assert value["stage1"] == evaluation.summary(), "unrounded: the very same numbers"
+    assert set(value["stage1"]["both"]) == {"mrr", "hits@1", "hits@3", "hits@10", "hits@50"}
+    assert value["intervals"]["head"]["mrr"] == list(evaluation.intervals()["head"]["mrr"])
+    assert value["recall"] == evaluation.recall()
+    assert value["cardinality"] == evaluation.by_cardinality()
+    assert value["leak"] == {"checked": 0, "marked": 0, "share": 0.0}
+    assert (value["ties"], value["model"]) == ("expected", "complex")
+    assert value["provenance"]["digest"] == "abc"
+
+
+def test_an_interrupted_write_leaves_the_old_record(evaluation, provenance, tmp_path, monkeypatch):
+    path = tmp_path / "toy.json"
+    record = Record.of(evaluation, provenance, model="complex")
+    write_record(path, record)
+    before = path.read_bytes()
+
+    def full_disk(*_, **__):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write_record(path, record)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["toy.json"]
+
+
+def test_records_are_found_in_order_and_other_json_is_passed_over(evaluation, provenance, tmp_path):
+    for name in ("b/two.json", "a/one.json"):
+        write_record(tmp_path / name, Record.of(evaluation, provenance, model=name))
+    (tmp_path / "benchmark.json").write_text('{"seconds": 3}')
+    (tmp_path / "list.json").write_text("[1]")
+    assert [record["model"] for _, record in read_records(tmp_path)] == ["a/one.json", "b/two.json"]
+
+
+def test_a_broken_record_is_an_error_with_its_path(tmp_path):
+    (tmp_path / "broken.json").write_text('{"stage1": ')
+    with pytest.raises(DataError, match=r"broken\.json: not a JSON file"):
+        list(read_records(tmp_path))

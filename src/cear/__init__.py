@@ -7,11 +7,46 @@
 >>> run.ask("capital of", object="France", k=3)           # doctest: +SKIP
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
 
-from cear.config import RunConfig, load_config
-from cear.data import KnowledgeBase, load
-from cear.pipeline import Answer, Run, open_run, run
-from cear.retrieval import Stage1Config
-
 __all__ = ["Answer", "KnowledgeBase", "Run", "RunConfig", "Stage1Config", "load", "load_config", "open_run", "run"]
+
+# Each public name and the module that has it. Modules are imported when a name is first used, so that
+# `cear --help` and `cear data check` do not wait for PyTorch.
+_HOMES = {
+    "Answer": "cear.pipeline",
+    "KnowledgeBase": "cear.data",
+    "Run": "cear.pipeline",
+    "RunConfig": "cear.config",
+    "Stage1Config": "cear.retrieval",
+    "load": "cear.data",
+    "load_config": "cear.config",
+    "open_run": "cear.pipeline",
+    "run": "cear.pipeline",
+}
+_ROOMS = ("data", "evaluation", "reports", "retrieval")  # `cear.data` works after `import cear` alone
+
+if TYPE_CHECKING:
+    from cear import data as data
+    from cear import evaluation as evaluation
+    from cear import reports as reports
+    from cear import retrieval as retrieval
+    from cear.config import RunConfig, load_config
+    from cear.data import KnowledgeBase, load
+    from cear.pipeline import Answer, Run, open_run, run
+    from cear.retrieval import Stage1Config
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"cear.{name}")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'cear' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from cear.errors import ConfigError
 from cear.retrieval import Stage1Config
@@ -19,7 +19,7 @@ class RunConfig(Settings):
 
     data: str = "demo"
     """A known data set (demo, fb15k-237, wn18rr) or a path to your own."""
-    seed: int = 0
+    seed: NonNegativeInt = 0
     """Of every random choice."""
     threads: PositiveInt | None = None
     """CPU threads; null takes what the machine has."""
@@ -33,6 +33,8 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
         values = yaml.safe_load(text) or {}
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration {path}. The ones we publish are in configs/.") from None
+    except OSError as error:
+        raise ConfigError(f"The configuration {path} cannot be read: {error.strerror}. Give a YAML file.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not YAML: {error}") from None
     if not isinstance(values, dict):
@@ -56,4 +58,7 @@ def _set(values: dict[str, Any], override: str) -> None:
         values = values.setdefault(group, {})
         if not isinstance(values, dict):
             raise ConfigError(f"{override!r}: {group!r} is a single value and has no settings inside.")
-    values[last] = yaml.safe_load(text)
+    try:
+        values[last] = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise ConfigError(f"{override!r}: {text!r} is not a YAML value. Quote it: {key}='\"...\"'.") from None

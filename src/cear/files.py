@@ -22,7 +22,7 @@ def replacing(path: Path) -> Iterator[Path]:
     ('whole', 1)
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
     os.close(handle)
     partial = Path(name)
     try:
@@ -31,6 +31,12 @@ def replacing(path: Path) -> Iterator[Path]:
         os.chmod(partial, 0o666 & ~_umask())  # mkstemp makes private files; ours are ordinary ones
         partial.replace(path)
     finally:
+        partial.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what writes that were killed left in a folder. Only for a folder that nobody writes to now."""
+    for partial in folder.glob(".*.partial"):
         partial.unlink(missing_ok=True)
 
 

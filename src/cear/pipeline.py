@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -13,10 +14,10 @@ import torch
 from cear import __version__, data
 from cear.config import RunConfig, dump_config, load_config
 from cear.data import KnowledgeBase
-from cear.errors import CearError, MismatchError
+from cear.errors import CearError, DataError, MismatchError
 from cear.evaluation import Evaluation, evaluate
 from cear.files import read_json, replacing, write_json
-from cear.nouns import SPLITS, Ints, Queries, Split, TieRule
+from cear.nouns import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reports import Provenance, Record
 from cear.retrieval import Scorer, build_scorer, top_k, train_stage1
@@ -59,12 +60,11 @@ class Run:
         known = {split: self.kb.known(split).of_queries(query).row(0) for split in SPLITS}
         drop = self.kb.known(*SPLITS) if new else None
         found = top_k(self.scorer, query, min(k, self.kb.n_entities), drop=drop)
+        entities, scores = found.entities[0].tolist(), found.scores[0].tolist()
         return [
-            Answer(
-                rank, self.kb.entities.id(entity), self.kb.entities.name(entity), float(score), _holder(known, entity)
-            )
-            for rank, (entity, score) in enumerate(zip(found.entities[0], found.scores[0], strict=True), start=1)
-            if entity >= 0
+            Answer(rank, self.kb.entities.id(entity), self.kb.entities.name(entity), score, _holder(known, entity))
+            for rank, (entity, score) in enumerate(zip(entities, scores, strict=True), start=1)
+            if entity != NO_ENTITY
         ]
 
     def record(self, evaluation: Evaluation) -> Record:
@@ -93,6 +93,7 @@ def run(config: RunConfig, out: Path | str, *, progress: Progress = silent) -> R
     out = Path(out)
     use_threads(config.threads)
     kb = data.load(config.data)
+    _refuse_no_valid(kb)
     _claim(out, config, kb)
     scorer, state = train_stage1(
         kb, config.stage1, out / "stage1", validate=valid_mrr(kb), seed=config.seed, progress=progress
@@ -127,18 +128,41 @@ def use_threads(threads: int | None) -> None:
     """Let PyTorch and compiled kernels use so many CPU threads; None keeps what they chose."""
     if threads is not None:
         torch.set_num_threads(threads)
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
 
 
 def _claim(out: Path, config: RunConfig, kb: KnowledgeBase) -> None:
     """Make `out` the folder of this configuration and knowledge base, or refuse if it is another's."""
     if (out / "run.json").exists():
         _refuse_other(out, "digest", read_json(out / "run.json")["digest"], kb.digest)
-        _refuse_other(out, "config", load_config(out / "config.yaml"), config)
+        _refuse_other(out, "configuration", *_differing(load_config(out / "config.yaml"), config))
         return
     with replacing(out / "config.yaml") as partial:
         partial.write_text(dump_config(config), encoding="utf-8")
     write_json(out / "run.json", {"data": kb.name, "digest": kb.digest, "version": __version__})
+
+
+def _refuse_no_valid(kb: KnowledgeBase) -> None:
+    if not len(kb.facts("valid")):
+        raise DataError(
+            f"{kb.name!r} has no valid facts, and they choose the model. Put some into its valid file, "
+            "or give all facts as one file: it is split for you."
+        )
+
+
+def _differing(there: RunConfig, here: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings whose values differ, by dotted key; only those that decide the result are compared."""
+    one, other = _flat(there.model_dump()), _flat(here.model_dump())
+    keys = [key for key in other if one[key] != other[key]]
+    return {key: one[key] for key in keys}, {key: other[key] for key in keys}
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by dotted key."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
 
 
 def _refuse_other(folder: Path, what: str, there: object, here: object) -> None:

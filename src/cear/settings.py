@@ -15,7 +15,7 @@ S = TypeVar("S", bound="Settings")
 class Settings(BaseModel):
     """A frozen group of settings; an unknown key is an error with the closest known one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     @classmethod
     def parse(cls: type[S], values: dict[str, Any], *, source: str) -> S:

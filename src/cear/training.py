@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from cear.errors import MismatchError
-from cear.files import replacing
+from cear.errors import CearError, DataError, MismatchError
+from cear.files import remove_leftovers, replacing
 from cear.progress import Progress, silent
 
 
@@ -53,6 +54,7 @@ class Schedule:
     validate_every: int
     patience: int
     checkpoint_seconds: float = 60.0
+    """Between two checkpoints inside an epoch; every epoch ends with one. Changes nothing in the result."""
 
 
 @dataclass
@@ -61,6 +63,8 @@ class State:
 
     epoch: int = 0
     step: int = 0
+    loss: float = 0.0
+    """The sum over the steps of this epoch so far."""
     best: float = float("-inf")
     best_epoch: int = 0
     since_best: int = 0
@@ -74,13 +78,14 @@ def fit(task: Task, schedule: Schedule, folder: Path, *, fingerprint: str, progr
 
     `folder` keeps the checkpoint; a training of the same fingerprint continues there.
     """
+    remove_leftovers(folder)
     state = _resume(task, folder, fingerprint)
     clock = _Clock(state.seconds)
     with progress("Training", schedule.epochs * len(task)) as bar:
         bar.advance(state.epoch * len(task) + state.step)
         while not state.done:
-            loss = _run_epoch(task, schedule, folder, fingerprint, state, clock, bar.advance)
-            _close_epoch(task, schedule, folder, state, loss)
+            _run_epoch(task, schedule, folder, fingerprint, state, clock, bar.advance)
+            _close_epoch(task, schedule, folder, state)
             bar.describe(_line(state))
             state.seconds = clock.now()
             _save(task, state, folder / "checkpoint.safetensors", fingerprint)
@@ -90,26 +95,25 @@ def fit(task: Task, schedule: Schedule, folder: Path, *, fingerprint: str, progr
 
 def _run_epoch(
     task: Task, schedule: Schedule, folder: Path, fingerprint: str, state: State, clock: _Clock, advance: Any
-) -> float:
-    """Take the remaining steps of an epoch and return the mean loss of those."""
-    total, first = 0.0, state.step
+) -> None:
+    """Take the remaining steps of an epoch."""
     saved = clock.now()
-    for loss in task.losses(state.epoch, first=first):
+    for loss in task.losses(state.epoch, first=state.step):
         task.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         task.optimizer.step()
-        total += float(loss.detach())
+        state.loss += float(loss.detach())
         state.step += 1
         advance(1)
-        if clock.now() - saved > schedule.checkpoint_seconds:
+        if clock.now() - saved >= schedule.checkpoint_seconds:
             saved = state.seconds = clock.now()
             _save(task, state, folder / "checkpoint.safetensors", fingerprint)
-    return total / max(state.step - first, 1)
 
 
-def _close_epoch(task: Task, schedule: Schedule, folder: Path, state: State, loss: float) -> None:
+def _close_epoch(task: Task, schedule: Schedule, folder: Path, state: State) -> None:
     """Validate when it is time, keep the best weights, and decide whether to go on."""
-    state.epoch, state.step = state.epoch + 1, 0
+    loss = state.loss / max(state.step, 1)
+    state.epoch, state.step, state.loss = state.epoch + 1, 0, 0.0
     last = state.epoch == schedule.epochs
     if state.epoch % schedule.validate_every == 0 or last:
         value = task.validate()
@@ -123,13 +127,12 @@ def _close_epoch(task: Task, schedule: Schedule, folder: Path, state: State, los
 
 def save_weights(model: nn.Module, path: Path) -> None:
     """Write a model's weights, atomically."""
-    with replacing(path) as partial:
-        save_file({key: value.contiguous() for key, value in model.state_dict().items()}, partial)
+    _write(path, dict(model.state_dict()))
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
     """The weights in a file."""
-    with safe_open(path, framework="pt") as file:
+    with _reading(path) as file:
         return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
 
 
@@ -137,25 +140,48 @@ def _save(task: Task, state: State, path: Path, fingerprint: str) -> None:
     tensors = {f"model.{key}": value for key, value in task.model.state_dict().items()}
     for index, slots in task.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{key}": value for key, value in slots.items()}
-    metadata = {"state": json.dumps(asdict(state)), "fingerprint": fingerprint}
-    with replacing(path) as partial:
-        save_file({key: value.contiguous() for key, value in tensors.items()}, partial, metadata)
+    _write(path, tensors, {"state": json.dumps(asdict(state)), "fingerprint": fingerprint})
 
 
 def _resume(task: Task, folder: Path, fingerprint: str) -> State:
     path = folder / "checkpoint.safetensors"
     if not path.exists():
         return State()
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata()
-    if metadata["fingerprint"] != fingerprint:
+    with _reading(path) as file:
+        metadata = file.metadata() or {}
+    there = metadata.get("fingerprint", "no fingerprint")
+    if there != fingerprint:
         raise MismatchError(
             f"The checkpoint {path} belongs to another configuration or knowledge base "
-            f"({metadata['fingerprint'][:12]}, this one is {fingerprint[:12]}). "
+            f"({there[:12]}, this one is {fingerprint[:12]}). "
             "Use another --out folder, or delete this one to start afresh."
         )
     _restore(task, load_weights(path))
     return State(**json.loads(metadata["state"]))
+
+
+def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    try:
+        with replacing(path) as partial:
+            save_file({key: value.contiguous() for key, value in tensors.items()}, partial, metadata)
+    except (OSError, SafetensorError) as error:  # safetensors has its own name for a full disk
+        raise CearError(
+            f"{path} could not be written: {error}. What it held before is still there. "
+            "Make room on the disk, or check who may write there, then run the same command again: it continues."
+        ) from error
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Any]:
+    """An open file of tensors; one that is cut off or damaged is named, with what to do."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (FileNotFoundError, SafetensorError) as error:
+        raise DataError(
+            f"{path} cannot be read: {error}. It is missing, cut off or damaged; we write it whole or not at all. "
+            f"Copy it again, or delete the folder {path.parent} and run the same command: it starts afresh."
+        ) from error
 
 
 def _restore(task: Task, tensors: dict[str, Tensor]) -> None:

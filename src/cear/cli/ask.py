@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from cear.cli.console import console
 
@@ -33,15 +34,23 @@ def ask(
 
     finished = open_run(run, source=data)
     end = {"object": entity} if object else {"subject": entity}
-    question = f"⟨?, {relation}, {entity}⟩" if object else f"⟨{entity}, {relation}, ?⟩"
-    console.print(answer_table(question, finished.ask(relation, **end, k=k, new=new)))
+    console.print(answer_table(spell(relation, **end), finished.ask(relation, **end, k=k, new=new)))
+
+
+def spell(relation: str, *, subject: str = "?", object: str = "?") -> str:
+    """A question as the paper writes it.
+
+    >>> spell("capital of", object="Denmark")
+    '⟨?, capital of, Denmark⟩'
+    """
+    return f"⟨{subject}, {relation}, {object}⟩"
 
 
 def answer_table(question: str, answers: list[Answer]) -> Table:
     """Answers in rank order; what is known already says from which split."""
-    table = Table(title=question, title_justify="left")
+    table = Table(title=Text(question), title_justify="left")  # names are not markup: "[sic]" and ":cat:" stay
     for column in ("rank", "answer", "score", "known"):
         table.add_column(column, justify="left" if column in ("answer", "known") else "right")
     for answer in answers:
-        table.add_row(str(answer.rank), answer.name, f"{answer.score:.2f}", answer.known or "new")
+        table.add_row(str(answer.rank), Text(answer.name), f"{answer.score:.2f}", answer.known or "new")
     return table

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from cear.cli.console import console
+
+if TYPE_CHECKING:
+    from cear.data import Finding, Findings, Severity
+
+# The gravest first, as a reader wants them: word for one, word for several, style.
+SEVERITIES: dict[Severity, tuple[str, str, str]] = {
+    "error": ("error", "errors", "bold red"),
+    "warning": ("warning", "warnings", "bold yellow"),
+    "info": ("remark", "remarks", "bold cyan"),
+}
 
 app = typer.Typer(help="Read, check and describe data.", no_args_is_help=True)
 
@@ -24,13 +41,79 @@ def check(
 ) -> None:
     """Say what is in a knowledge base and what is wrong with it.
 
+    The exit code is 0 when nothing worse than a warning was found, 1 when there is an error among the
+    findings, and 2 when the data could not be read at all.
+
     Example: `cear data check my/facts.tsv --skip-bad-lines`
     """
-    from cear.cli.console import console
     from cear.data import check_source
     from cear.files import write_json
 
     findings = check_source(source, skip_bad_lines=skip_bad_lines, download=download)
-    console.print(findings)
+    console.print(findings_page(findings))
     if json is not None:
         write_json(json, findings.to_json())
+    if findings.worst == "error":
+        raise typer.Exit(1)
+
+
+def findings_page(findings: Findings) -> Group:
+    """The sizes of a knowledge base, then its findings with the gravest first, then how many there are of each."""
+    # Names and paths are the user's and may hold [brackets]: everything of theirs is a Text, never markup.
+    return Group(_sizes(findings), *_by_severity(findings), Text(_verdict(findings), style="bold"))
+
+
+def _sizes(findings: Findings) -> Table:
+    title = Text(findings.data, style="bold")
+    if findings.layout is not None:
+        title.append(f" (layout: {findings.layout})", style="dim")
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column("what")
+    table.add_column("how many", justify="right")
+    for what, number in _rows(findings):
+        table.add_row(what, number)
+    return table
+
+
+def _rows(findings: Findings) -> Iterator[tuple[str, str]]:
+    yield "entities", f"{findings.entities:,}"
+    yield "relations", f"{findings.relations:,}"
+    for kind, count in findings.cardinalities.items():
+        yield f"  {kind}", f"{count:,}"
+    for split, count in findings.facts.items():
+        yield f"facts in {split}", f"{count:,}"
+    yield "training facts of an entity, median", f"{findings.median_degree:g}"
+    yield "digest", findings.digest[:12]
+
+
+def _by_severity(findings: Findings) -> Iterator[RenderableType]:
+    for severity, (_, plural, style) in SEVERITIES.items():
+        found = [finding for finding in findings.findings if finding.severity == severity]
+        if found:
+            yield Text(f"\n{plural.capitalize()}", style=style)
+            yield from (part for finding in found for part in _lines(finding))
+
+
+def _lines(finding: Finding) -> Iterator[RenderableType]:
+    """What was found after its topic, and under it the examples."""
+    yield _indented(Text.assemble((f"{finding.topic}: ", "bold"), finding.message), 2)
+    more = finding.examples and finding.count > len(finding.examples)
+    for example in (*finding.examples, *(["…"] if more else [])):
+        yield _indented(Text(example, style="dim"), 4)
+
+
+def _indented(text: Text, spaces: int) -> Padding:
+    return Padding(text, (0, 0, 0, spaces), expand=False)
+
+
+def _verdict(findings: Findings) -> str:
+    """How many findings of each severity there are."""
+    counts = dict.fromkeys(SEVERITIES, 0)
+    for finding in findings.findings:
+        counts[finding.severity] += 1
+    told = [_counted(count, *SEVERITIES[severity][:2]) for severity, count in counts.items() if count]
+    return f"\nFound {', '.join(told)}." if told else "\nNothing is wrong with it."
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"

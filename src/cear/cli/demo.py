@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cear.cli.ask import answer_table
+from cear.cli.ask import answer_table, spell
 from cear.cli.console import console, progress_bar
 
 # ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩; most of their answers are held-out test facts.
@@ -23,14 +24,19 @@ def demo(
     out: Annotated[Path, typer.Option(help="The folder of the run; it continues there.")] = Path("runs/demo"),
 ) -> None:
     """Train on the embedded knowledge base of geography, measure, and answer a few questions. Offline, in minutes."""
-    from cear.config import RunConfig
-    from cear.demo import DEMO_CONFIG
+    from cear.config import load_config
     from cear.pipeline import run
     from cear.reports import evaluation_table
 
-    finished = run(DEMO_CONFIG, out, progress=progress_bar)
-    console.print(f"[bold]{finished.kb}[/]")
+    with as_file(files("cear.data") / "demo" / "config.yaml") as path:
+        config = load_config(path)
+    finished = run(config, out, progress=progress_bar)
+    kb = finished.kb
+    console.print(f"The embedded knowledge base: {kb.n_entities:,} places, languages, currencies; for example")
+    for s, r, o in kb.facts("train")[:: len(kb.facts("train")) // 3][:3].tolist():
+        console.print(f"  ⟨{kb.entities.name(s)}, {kb.relations.name(r)}, {kb.entities.name(o)}⟩", highlight=False)
+    console.print(f"Trained in {finished.training.seconds:.0f} s. Facts it has never seen:\n")
     console.print(evaluation_table(finished.evaluate("test", progress=progress_bar)))
     for question in QUESTIONS:
-        console.print(answer_table(finished.ask(**question, k=5)))
-    console.print(f"Ask your own: [bold]cear ask {out} Kenya currency[/]")
+        console.print(answer_table(spell(**question), finished.ask(**question, k=5, new=False)))
+    console.print(f"Ask your own: [bold]cear ask {out} Hanoi 'capital of'[/]", highlight=False)

@@ -63,15 +63,15 @@ class Vocabulary:
 
     def id(self, index: int) -> str:
         """The user's id of an integer."""
-        return str(self.table["id"][index])
+        return str(self.table["id"][int(index)])
 
     def name(self, index: int) -> str:
         """The name to show for an integer."""
-        return str(self.table["name"][index])
+        return str(self.table["name"][int(index)])
 
     def description(self, index: int) -> str | None:
         """What the data says about it, or None."""
-        text = self.table["description"][index]
+        text = self.table["description"][int(index)]
         return None if text is None else str(text)
 
     def find(self, text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from cear.settings import Settings
 
@@ -66,3 +66,5 @@ class Stage1Config(Settings):
     """Epochs between two looks at the validation split."""
     patience: PositiveInt = 5
     """Looks without a better MRR before training stops early."""
+    checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
+    """Seconds between two checkpoints inside an epoch: what a kill may cost."""

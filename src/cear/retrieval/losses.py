@@ -44,6 +44,7 @@ def self_adversarial(scores: Tensor, batch: Batch, config: LossConfig) -> Tensor
     is_answer[batch.cells] = True
     with torch.no_grad():
         weight = (config.temperature * scores).masked_fill(is_answer, -torch.inf).softmax(-1)
+        weight = weight.nan_to_num(0.0)  # a query that every candidate answers has no negatives
     negative = (weight * nn.functional.logsigmoid(-config.margin - scores)).sum(-1)
     return -(positive.sum() + (batch.counts * negative).sum()) / (2 * len(batch.facts))
 

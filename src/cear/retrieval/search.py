@@ -8,7 +8,7 @@ from torch import Tensor
 
 from cear.data import KnownAnswers
 from cear.errors import ScoreError
-from cear.nouns import NO_ENTITY, Candidates, Queries
+from cear.nouns import NO_ENTITY, Candidates, Queries, Ragged
 from cear.progress import Progress, silent
 from cear.retrieval.scorer import Scorer
 
@@ -55,13 +55,12 @@ def _top_k_of_block(
 ) -> tuple[Tensor, Tensor]:
     """Scores and entities of the best k, (query, k) each, merged over blocks of entities."""
     best = torch.full((len(queries), k), -torch.inf), torch.full((len(queries), k), NO_ENTITY)
+    known = None if drop is None else drop.of_queries(queries)
     for start in range(0, scorer.n_entities, columns):
         stop = min(start + columns, scorer.n_entities)
         scores = _scores(scorer, queries, start, stop)
-        if drop is not None:
-            known = drop.of_queries(queries)
-            inside = (known.values >= start) & (known.values < stop)
-            scores[known.rows[inside], known.values[inside] - start] = -torch.inf
+        if known is not None:
+            scores = _without(scores, known, start)
         best = _merge(best, scores, start, k)
     return best
 
@@ -72,6 +71,13 @@ def _scores(scorer: Scorer, queries: Queries, start: int, stop: int) -> Tensor:
     if not torch.isfinite(scores.sum()):  # one pass: NaN and infinity survive a sum
         raise ScoreError("The scorer gave a score that is not finite; it cannot be ranked. Was its training stable?")
     return scores
+
+
+def _without(scores: Tensor, known: Ragged, start: int) -> Tensor:
+    """The scores, minus infinity for what is known; a copy, for the matrix may be the scorer's own."""
+    inside = (known.values >= start) & (known.values < start + scores.shape[1])
+    cells = torch.from_numpy(known.rows[inside]), torch.from_numpy(known.values[inside] - start)
+    return scores.index_put(cells, torch.tensor(-torch.inf, dtype=scores.dtype))
 
 
 def _merge(best: tuple[Tensor, Tensor], scores: Tensor, start: int, k: int) -> tuple[Tensor, Tensor]:

@@ -88,7 +88,7 @@ def train_stage1(
     """The scorer that was best on validation, and how training went; resumes what `folder` holds."""
     scorer = build_scorer(config, kb.n_entities, kb.n_relations, seed=seed)
     task = Stage1Task(scorer, kb, config, validate, seed=seed)
-    schedule = Schedule(config.epochs, config.validate_every, config.patience)
+    schedule = Schedule(config.epochs, config.validate_every, config.patience, config.checkpoint_seconds)
     fingerprint = hashlib.sha256(f"{config.model_dump_json()} {seed} {kb.digest}".encode()).hexdigest()
     state = fit(task, schedule, folder, fingerprint=fingerprint, progress=progress)
     return scorer, state

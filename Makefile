@@ -1,0 +1,54 @@
+# Every target sets up what it needs in its own virtual environment, and does so once: the stamps in .venv are
+# older than pyproject.toml and constraints.txt only when the requirements have changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+REQUIREMENTS := pyproject.toml constraints.txt
+USE := $(VENV)/.ready-to-use
+DEVELOP := $(VENV)/.ready-to-develop
+
+.PHONY: help demo test check format
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' $(MAKEFILE_LIST)
+
+demo: $(USE)  ## train on the embedded knowledge base, measure, answer questions
+	@$(BIN)/cear demo
+
+test: $(DEVELOP)  ## the test suite: offline, on the CPU, within minutes
+	$(BIN)/python -m pytest
+
+check: $(DEVELOP)  ## lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(DEVELOP)  ## format the code
+	$(BIN)/ruff check --fix --exit-zero .
+	$(BIN)/ruff format .
+
+$(USE): $(REQUIREMENTS)
+	$(call environment)
+	$(call install,.)
+	@touch $@
+
+# Whoever can develop can use: both stamps, so that `make demo` does not install again.
+$(DEVELOP): $(REQUIREMENTS)
+	$(call environment)
+	$(call install,.[dev])
+	@touch $(USE) $@
+
+# pip is what venv installs last, so it is there only when the environment is whole.
+define environment
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "cear needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	       "Name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+endef
+
+define install
+	@echo "Installing cear into $(VENV), once; this takes some minutes." >&2
+	@$(PIP) install --constraint constraints.txt --editable '$(1)'
+endef

@@ -1,0 +1,275 @@
+"""run, evaluate, ask and demo as a user types them: results on one stream, one clear message when it goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import cear.config
+from cear.cli import app, main
+from cear.pipeline import open_run
+
+MEASURES = ["mrr", "hits@1", "hits@3", "hits@10", "hits@50"]
+CONFIG = "data: {data}\nseed: 1\nstage1: {{rank: 8, batch: 20, epochs: 6, validate_every: 3}}\n"
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Cear = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True)
+def _wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is broken, whatever the terminal of whoever runs the tests."""
+    monkeypatch.setenv("COLUMNS", "400")
+
+
+@pytest.fixture
+def cear_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cear:
+    """Runs the program in this process, errors and exit code as the shell would see them."""
+
+    def call(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["cear", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return Done(int(ended.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, write_towns: Callable[..., Path]) -> Path:
+    """A folder with data, a configuration, and the run that it gives."""
+    folder = tmp_path_factory.mktemp("place")
+    write_towns(folder / "towns")
+    (folder / "towns.yaml").write_text(CONFIG.format(data=folder / "towns"))
+    result = CliRunner().invoke(app, ["run", str(folder / "towns.yaml"), "--out", str(folder / "run")])
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def assert_shape(record: dict[str, Any], *, split: str, queries: int) -> None:
+    assert list(record)[:4] == ["data", "split", "queries", "stage1"]
+    assert (record["data"], record["split"], record["queries"]) == ("towns", split, queries)
+    assert list(record["stage1"]) == ["both", "head", "tail"]
+    for side in record["stage1"].values():
+        assert list(side) == MEASURES
+        assert all(isinstance(value, float) and 0 <= value <= 1 for value in side.values())
+
+
+class TestRun:
+    def test_it_leaves_the_record_of_the_test_facts(self, place: Path) -> None:
+        assert_shape(json.loads((place / "run" / "test.json").read_text()), split="test", queries=24)
+
+    def test_run_again_it_prints_the_same_table_at_once(self, place: Path, cear_: Cear) -> None:
+        first, second = (cear_("run", place / "towns.yaml", "--out", place / "run") for _ in range(2))
+        assert first.code == 0
+        assert first.out == second.out
+        assert "MRR" in first.out
+        assert "24 queries" in first.out
+
+    def test_settings_can_be_changed_on_the_way(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        done = cear_("run", place / "towns.yaml", "stage1.epochs=1", "stage1.rank=3", "--out", tmp_path / "other")
+        assert done.code == 0
+        config = open_run(tmp_path / "other").config
+        assert (config.stage1.epochs, config.stage1.rank, config.stage1.batch) == (1, 3, 20)
+
+    def test_the_record_goes_where_the_user_wants_it(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        cear_("run", place / "towns.yaml", "--out", place / "run", "--json", tmp_path / "record.json")
+        assert_shape(json.loads((tmp_path / "record.json").read_text()), split="test", queries=24)
+
+
+class TestEvaluate:
+    def test_the_json_is_the_evaluation_unrounded(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        done = cear_("evaluate", place / "run", "--split", "valid", "--json", tmp_path / "valid.json")
+        assert done.code == 0
+        record = json.loads((tmp_path / "valid.json").read_text())
+        assert_shape(record, split="valid", queries=26)
+        summary = open_run(place / "run").evaluate("valid").summary()
+        assert record["stage1"] == summary
+        assert f"{summary['both']['mrr']:.3f}" in done.out
+
+    def test_it_measures_the_test_facts_unless_told_otherwise(self, place: Path, cear_: Cear) -> None:
+        assert "24 queries" in cear_("evaluate", place / "run").out
+
+    def test_the_tie_rule_is_a_choice(self, place: Path, cear_: Cear) -> None:
+        assert "ties optimistic" in cear_("evaluate", place / "run", "--ties", "optimistic").out
+
+    @pytest.mark.parametrize("option", ["--split=tset", "--ties=random"])
+    def test_a_choice_that_there_is_not_lists_those_that_there_are(
+        self, place: Path, cear_: Cear, option: str
+    ) -> None:
+        done = cear_("evaluate", place / "run", option)
+        assert done.code == 2
+        assert option.partition("=")[2] in done.err
+        assert ("'test'" if "split" in option else "'expected'") in done.err
+
+    def test_data_that_has_moved(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        moved = shutil.copytree(place / "towns", tmp_path / "towns")
+        here, there = cear_("evaluate", place / "run"), cear_("evaluate", place / "run", "--data", moved)
+        assert there.code == 0
+        assert there.out == here.out
+
+
+class TestAsk:
+    def test_objects_of_a_subject(self, place: Path, cear_: Cear) -> None:
+        done = cear_("ask", place / "run", "Town 7", "lies in", "--k", 3)
+        assert done.code == 0
+        assert "⟨Town 7, lies in, ?⟩" in done.out
+        expected = open_run(place / "run").ask("lies in", subject="Town 7", k=3)
+        assert positions(done.out, [answer.name for answer in expected]) == sorted(
+            positions(done.out, [answer.name for answer in expected])
+        )
+        assert expected[0].known in done.out
+
+    def test_subjects_of_an_object(self, place: Path, cear_: Cear) -> None:
+        done = cear_("ask", place / "run", "Country C", "lies in", "--object")
+        assert "⟨?, lies in, Country C⟩" in done.out
+        assert open_run(place / "run").ask("lies in", object="Country C")[0].name in done.out
+
+    def test_only_new_answers(self, place: Path, cear_: Cear) -> None:
+        plain, new = (cear_("ask", place / "run", "Town 7", "lies in", *flag, "--k", 30) for flag in ([], ["--new"]))
+        assert "Country C" in plain.out
+        assert "Country C" not in new.out
+        assert "train" not in new.out
+
+    def test_names_with_brackets_and_colons_are_shown_as_they_are(self, place: Path) -> None:
+        from rich.console import Console
+
+        from cear.cli.ask import answer_table
+        from cear.pipeline import Answer
+
+        console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+        console.print(answer_table("⟨[/x], r, ?⟩", [Answer(1, "q", "Home [sic] :cat: [bold]", 0.5, None)]))
+        console.file.close()
+        text = console.export_text()
+        assert "Home [sic] :cat: [bold]" in text
+        assert "⟨[/x], r, ?⟩" in text
+
+
+def positions(text: str, names: list[str]) -> list[int]:
+    found = [text.find(f" {name} ") for name in names]
+    assert -1 not in found
+    return found
+
+
+class TestErrors:
+    """Each is one message on standard error, exit code 2, no traceback, nothing on standard output."""
+
+    @staticmethod
+    def refused(done: Done, *parts: str) -> None:
+        assert done.code == 2
+        assert done.out == ""
+        assert done.err.startswith("Error: ")
+        assert done.err.count("Error: ") == 1
+        assert "Traceback" not in done.err
+        for part in parts:
+            assert part in done.err
+
+    def test_a_typo_in_a_name(self, place: Path, cear_: Cear) -> None:
+        done = cear_("ask", place / "run", "Twon 17", "lies in")
+        self.refused(done, "No entity is called 'Twon 17'.", "Did you mean", "'Town 17'")
+
+    def test_a_typo_in_a_relation(self, place: Path, cear_: Cear) -> None:
+        self.refused(cear_("ask", place / "run", "Town 7", "lies inn"), "No relation", "'lies in'")
+
+    def test_a_typo_in_a_setting(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        done = cear_("run", place / "towns.yaml", "stage1.rnk=3", "--out", tmp_path / "x")
+        self.refused(done, "stage1.rnk: no such setting", "Did you mean 'rank'?")
+        assert not (tmp_path / "x").exists()
+
+    def test_a_typo_in_a_data_set(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        done = cear_("run", place / "towns.yaml", "data=fb15k237", "--out", tmp_path / "x")
+        self.refused(done, "No data set is called 'fb15k237'", "'fb15k-237'")
+
+    def test_no_such_configuration(self, cear_: Cear, tmp_path: Path) -> None:
+        self.refused(cear_("run", tmp_path / "none.yaml"), "There is no configuration", "none.yaml")
+
+    def test_a_run_folder_of_another_configuration(self, place: Path, cear_: Cear) -> None:
+        done = cear_("run", place / "towns.yaml", "stage1.rank=9", "--out", place / "run")
+        self.refused(done, "another configuration", "{'stage1.rank': 8}", "{'stage1.rank': 9}")
+
+    @pytest.mark.parametrize("command", [["evaluate"], ["ask"]])
+    def test_a_folder_that_is_no_run(self, cear_: Cear, tmp_path: Path, command: list[str]) -> None:
+        words = ["Town 7", "lies in"] if command == ["ask"] else []
+        self.refused(cear_(*command, tmp_path, *words), "holds no finished run", "cear run CONFIG --out FOLDER")
+
+    def test_a_damaged_run(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        copy = shutil.copytree(place / "run", tmp_path / "copy")
+        (copy / "stage1" / "best.safetensors").write_bytes(b"")
+        self.refused(cear_("evaluate", copy), "best.safetensors cannot be read", "delete the folder")
+
+    def test_a_bad_line_in_the_data(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        data = shutil.copytree(place / "towns", tmp_path / "data")
+        with (data / "train.txt").open("a") as file:
+            file.write("t1\tlies_in\n")
+        done = cear_("run", place / "towns.yaml", f"data={data}", "--out", tmp_path / "x")
+        self.refused(done, "train.txt:51")
+
+    def test_a_missing_word_is_explained(self, place: Path, cear_: Cear) -> None:
+        done = cear_("ask", place / "run", "Town 7")
+        assert done.code == 2
+        assert "Missing argument 'RELATION'" in done.err
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", ["run", "evaluate", "ask", "demo"])
+    def test_it_teaches_with_an_example(self, command: str, cear_: Cear) -> None:
+        done = cear_(command, "--help")
+        assert done.code == 0
+        assert "Usage" in done.out
+        assert f"cear {command}" in done.out
+
+
+def test_the_demo_trains_measures_and_answers(
+    cear_: Cear, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    full = cear.config.load_config
+    quick = ["stage1.epochs=1", "stage1.rank=4"]
+    monkeypatch.setattr(cear.config, "load_config", lambda path, overrides=(): full(path, [*overrides, *quick]))
+    done = cear_("demo", "--out", tmp_path / "demo")
+    assert done.code == 0, done.err
+    assert "MRR" in done.out
+    assert "⟨?, capital of, Denmark⟩" in done.out
+    assert (tmp_path / "demo" / "stage1" / "training.json").exists()
+
+
+def test_end_to_end_in_a_process_of_its_own(place: Path, tmp_path: Path) -> None:
+    program = Path(sys.executable).parent / "cear"
+    if not program.exists():
+        pytest.skip("the package is not installed beside this Python")
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [str(program), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120)
+
+    trained = call("run", place / "towns.yaml", "stage1.epochs=2", "--out", "runs/towns")
+    assert trained.returncode == 0, trained.stderr
+    assert "MRR" in trained.stdout
+    measured = call("evaluate", "runs/towns", "--split", "test", "--json", "towns.json")
+    assert measured.returncode == 0, measured.stderr
+    record = json.loads((tmp_path / "towns.json").read_text())
+    assert_shape(record, split="test", queries=24)
+    assert record["provenance"]["command"] == "cear evaluate runs/towns --split test --json towns.json"
+    wrong = call("ask", "runs/towns", "Town 7", "lives in")
+    assert wrong.returncode == 2
+    assert "Did you mean 'lies in'" in wrong.stderr
+    assert "Traceback" not in wrong.stderr

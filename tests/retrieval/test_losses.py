@@ -1,0 +1,173 @@
+"""Losses against arithmetic on paper, PyTorch's own, and literal loops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cear.nouns import Queries, Ragged
+from cear.retrieval.batches import Batch
+from cear.retrieval.config import LossConfig
+from cear.retrieval.losses import LOSSES, bce, self_adversarial, softmax
+
+CONFIG = LossConfig()
+
+
+def batch_of(answers: list[list[int]], among: list[int] | None = None) -> Batch:
+    """Queries with these answers; which queries they are does not matter to a loss."""
+    offsets = np.cumsum([0, *map(len, answers)])
+    values = np.array([answer for row in answers for answer in row], np.int64)
+    nobody = np.zeros(len(answers), np.int64)
+    return Batch(Queries(nobody, nobody), Ragged(offsets, values), None if among is None else np.array(among))
+
+
+def random_case(seed: int, *, queries: int = 5, entities: int = 7) -> tuple[torch.Tensor, list[list[int]]]:
+    """Scores, and one to all-but-one answers a query."""
+    rng = np.random.default_rng(seed)
+    scores = torch.from_numpy(rng.normal(scale=3, size=(queries, entities)))
+    answers = [sorted(rng.choice(entities, rng.integers(1, entities), replace=False).tolist()) for _ in range(queries)]
+    return scores, answers
+
+
+def per_fact_cross_entropy(scores: torch.Tensor, answers: list[list[int]]) -> torch.Tensor:
+    """The textbook: one row of scores and one target for every fact, nothing grouped."""
+    rows = [row for row, found in enumerate(answers) for _ in found]
+    targets = torch.tensor([answer for found in answers for answer in found])
+    return torch.nn.functional.cross_entropy(scores[rows], targets)
+
+
+def test_every_loss_is_covered_here() -> None:
+    assert set(LOSSES.values()) == {softmax, bce, self_adversarial}
+
+
+class TestSoftmax:
+    def test_a_golden_case(self) -> None:
+        scores = torch.tensor([[0.0, math.log(2), math.log(3)], [5.0, 5.0, 5.0]])  # P = 1/6, 2/6, 3/6 and thirds
+        loss = softmax(scores, batch_of([[1, 2], [0]]), CONFIG)
+        assert loss.item() == pytest.approx((math.log(3) + math.log(2) + math.log(3)) / 3)
+
+    @given(st.integers(0, 10_000))
+    @settings(max_examples=25, deadline=None)
+    def test_grouping_by_query_is_the_mean_over_facts_in_value_and_gradient(self, seed: int) -> None:
+        scores, answers = random_case(seed)
+        ours, reference = (scores.clone().requires_grad_() for _ in range(2))
+        loss = softmax(ours, batch_of(answers), CONFIG)
+        expected = per_fact_cross_entropy(reference, answers)
+        (2.5 * loss).backward()  # a factor, for the gradient must pass on what comes from above
+        (2.5 * expected).backward()
+        torch.testing.assert_close(loss, expected)
+        torch.testing.assert_close(ours.grad, reference.grad)
+
+    def test_its_gradient_is_that_of_finite_differences(self) -> None:
+        scores, answers = random_case(1)
+        batch = batch_of(answers)
+        moving = scores.clone().requires_grad_()
+        softmax(moving, batch, CONFIG).backward()
+        assert moving.grad is not None
+        step = 1e-5
+        for cell in [(0, 0), (2, 3), (4, 6)]:
+            nudge = torch.zeros_like(scores)
+            nudge[cell] = step
+            slope = (softmax(scores + nudge, batch, CONFIG) - softmax(scores - nudge, batch, CONFIG)) / (2 * step)
+            assert moving.grad[cell].item() == pytest.approx(slope.item(), abs=1e-7)
+
+    def test_huge_scores_do_not_overflow(self) -> None:
+        scores = torch.tensor([[1e4, 0.0, -1e4]], requires_grad=True)
+        loss = softmax(scores, batch_of([[1]]), CONFIG)
+        loss.backward()
+        assert loss.item() == 1e4
+        assert scores.grad is not None
+        assert scores.grad.tolist() == [[1.0, -1.0, 0.0]]
+
+    def test_a_second_backward_is_refused_rather_than_wrong(self) -> None:
+        scores = torch.zeros(1, 3, requires_grad=True)
+        loss = softmax(scores, batch_of([[1]]), CONFIG)
+        loss.backward(retain_graph=True)
+        with pytest.raises(RuntimeError, match="inplace operation"):
+            loss.backward()
+
+    def test_the_scores_themselves_stay_as_they_were(self) -> None:
+        scores, answers = random_case(2)
+        before = scores.clone()
+        moving = scores.requires_grad_()
+        softmax(moving, batch_of(answers), CONFIG).backward()
+        assert torch.equal(scores, before)
+
+
+@pytest.mark.parametrize("kind", sorted(LOSSES))
+class TestSampled:
+    def test_with_every_entity_drawn_the_loss_is_the_full_one(self, kind: str) -> None:
+        scores, answers = random_case(3)
+        everybody = list(range(scores.shape[1]))
+        full = LOSSES[kind](scores, batch_of(answers), CONFIG)
+        assert torch.equal(LOSSES[kind](scores, batch_of(answers, among=everybody), CONFIG), full)
+
+    def test_with_some_the_loss_is_that_of_their_columns(self, kind: str) -> None:
+        scores, _ = random_case(4)
+        answers, among = [[1], [1, 5], [4], [5], [1]], [1, 2, 4, 5]
+        renamed = [[among.index(answer) for answer in row] for row in answers]
+        sampled = LOSSES[kind](scores[:, among], batch_of(answers, among=among), CONFIG)
+        assert torch.equal(sampled, LOSSES[kind](scores[:, among], batch_of(renamed), CONFIG))
+
+
+class TestBce:
+    def test_a_golden_case(self) -> None:
+        # σ(0) = 1/2 in every cell: six cells of log 2, over three facts.
+        loss = bce(torch.zeros(2, 3), batch_of([[1, 2], [0]]), CONFIG)
+        assert loss.item() == pytest.approx(2 * math.log(2))
+
+    @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+    def test_it_is_pytorchs_on_the_matrix_of_labels(self, smoothing: float) -> None:
+        scores, answers = random_case(5)
+        labels = torch.zeros_like(scores)
+        for row, found in enumerate(answers):
+            labels[row, found] = 1
+        labels = (1 - smoothing) * labels + smoothing / scores.shape[1]
+        total = torch.nn.functional.binary_cross_entropy(scores.sigmoid(), labels, reduction="sum")
+        loss = bce(scores, batch_of(answers), LossConfig(kind="bce", label_smoothing=smoothing))
+        torch.testing.assert_close(loss, total / sum(map(len, answers)))
+
+
+class TestSelfAdversarial:
+    @staticmethod
+    def literal(scores: torch.Tensor, answers: list[list[int]], margin: float, temperature: float) -> float:
+        """Equations 5 and 6 of Sun et al. 2019 with their code's mean of both halves, one number at a time."""
+        total = 0.0
+        for row, found in enumerate(answers):
+            strangers = [e for e in range(scores.shape[1]) if e not in found]
+            powers = [math.exp(temperature * scores[row, e].item()) for e in strangers]
+            negative = 0.0
+            for entity, power in zip(strangers, powers, strict=True):
+                negative -= power / sum(powers) * math.log(1 / (1 + math.exp(margin + scores[row, entity].item())))
+            for answer in found:
+                positive = -math.log(1 / (1 + math.exp(-margin - scores[row, answer].item())))
+                total += (positive + negative) / 2
+        return total / sum(map(len, answers))
+
+    @pytest.mark.parametrize(("margin", "temperature"), [(9.0, 1.0), (0.0, 0.5), (6.0, 0.0), (2.0, 3.0)])
+    def test_it_is_the_literal_loop(self, margin: float, temperature: float) -> None:
+        scores, answers = random_case(6)
+        config = LossConfig(kind="self_adversarial", margin=margin, temperature=temperature)
+        loss = self_adversarial(scores, batch_of(answers), config)
+        assert loss.item() == pytest.approx(self.literal(scores, answers, margin, temperature))
+
+    def test_no_gradient_flows_through_the_weights_of_negatives(self) -> None:
+        scores = torch.tensor([[0.0, 1.0, 3.0]], requires_grad=True)
+        self_adversarial(scores, batch_of([[0]]), LossConfig(margin=0.0)).backward()
+        assert scores.grad is not None
+        # ½ p(e) σ(s(e)): the derivative with p held still.
+        weight = torch.tensor([1.0, 3.0]).softmax(0)
+        torch.testing.assert_close(scores.grad[0, 1:], weight * torch.tensor([1.0, 3.0]).sigmoid() / 2)
+
+    def test_a_query_that_every_candidate_answers_has_no_negatives(self) -> None:
+        scores = torch.tensor([[0.5, -0.5], [0.0, 1.0]], requires_grad=True)
+        loss = self_adversarial(scores, batch_of([[0, 1], [0]]), CONFIG)
+        loss.backward()
+        assert scores.grad is not None
+        assert torch.isfinite(loss)
+        assert torch.isfinite(scores.grad).all()

@@ -1,0 +1,135 @@
+"""Stage 1 as a task: its regulariser, its auxiliary loss, its optimisers, and that it learns."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cear.data import KnowledgeBase
+from cear.errors import ConfigError
+from cear.evaluation import evaluate
+from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
+from cear.retrieval.batches import TrainingQueries
+from cear.retrieval.config import OptimizerConfig
+from cear.retrieval.losses import softmax
+from cear.retrieval.training import Stage1Task, build_optimizer, lp_norm, relation_loss
+
+
+def set_weights(scorer: Scorer, **weights: list[list[float]]) -> Scorer:
+    with torch.no_grad():
+        for name, values in weights.items():
+            scorer.get_parameter(f"{name}.weight").copy_(torch.tensor(values))
+    return scorer
+
+
+class TestLpNorm:
+    def test_n3_of_complex_numbers_on_paper(self) -> None:
+        # One complex coordinate, real part then imaginary part: |3 + 4i| = 5, |i| = 1, |2| = 2.
+        scorer = set_weights(
+            build_scorer(Stage1Config(rank=1), 2, 1), entity=[[3, 4], [0, 1]], relation=[[2, 0], [0, 0]]
+        )
+        facts = torch.tensor([[0, 0, 1], [1, 0, 1]])
+        assert lp_norm(scorer, facts, 3).item() == pytest.approx(((125 + 8 + 1) + (1 + 8 + 1)) / 2)
+
+    @pytest.mark.parametrize(("p", "expected"), [(2, 9 + 4 + 1), (3, 27 + 8 + 1), (1, 3 + 2 + 1)])
+    def test_other_powers_of_real_numbers(self, p: float, expected: float) -> None:
+        config = Stage1Config(model="distmult", rank=1)
+        scorer = set_weights(build_scorer(config, 2, 1), entity=[[-3], [1]], relation=[[2], [0]])
+        assert lp_norm(scorer, torch.tensor([[0, 0, 1]]), p).item() == pytest.approx(expected)
+
+    def test_a_rotation_has_modulus_one(self) -> None:
+        scorer = set_weights(build_scorer(Stage1Config(model="rotate", rank=1), 2, 1), entity=[[3, 4], [0, 2]])
+        assert lp_norm(scorer, torch.tensor([[0, 0, 1]]), 3).item() == pytest.approx(125 + 1 + 8)
+
+
+def test_relation_loss_on_paper() -> None:
+    # Σ s o r over relations r is 0, log 2, log 3, 0 (two relations and their reciprocals): P = 1, 2, 3, 1 over 7.
+    scorer = set_weights(
+        build_scorer(Stage1Config(model="distmult", rank=1), 2, 2),
+        entity=[[1], [1]],
+        relation=[[0], [math.log(2)], [math.log(3)], [0]],
+    )
+    facts = torch.tensor([[0, 1, 1], [0, 2, 1]])
+    assert relation_loss(scorer, facts).item() == pytest.approx((math.log(7 / 2) + math.log(7 / 3)) / 2)
+
+
+class TestOptimizers:
+    @pytest.mark.parametrize(("kind", "cls"), [("adagrad", torch.optim.Adagrad), ("adam", torch.optim.Adam)])
+    def test_they_are_pytorchs_over_all_parameters(self, kind: Any, cls: type) -> None:
+        scorer = build_scorer(Stage1Config(rank=2), 3, 1)
+        optimizer = build_optimizer(scorer, OptimizerConfig(kind=kind, learning_rate=0.25))
+        assert type(optimizer) is cls
+        assert optimizer.param_groups[0]["params"] == list(scorer.parameters())
+        assert optimizer.param_groups[0]["lr"] == 0.25
+
+    @pytest.mark.parametrize("kind", ["adagrad", "adam"])
+    def test_their_first_step_is_the_learning_rate_against_the_sign_of_the_gradient(self, kind: Any) -> None:
+        layer = torch.nn.Linear(2, 1, bias=False)
+        before = layer.weight.detach().clone()
+        optimizer = build_optimizer(layer, OptimizerConfig(kind=kind, learning_rate=0.5))
+        layer(torch.tensor([3.0, -0.2])).sum().backward()
+        optimizer.step()
+        torch.testing.assert_close(layer.weight.detach() - before, torch.tensor([[-0.5, 0.5]]))
+
+
+class TestTask:
+    def test_the_loss_of_a_step_is_loss_plus_weighted_regulariser_plus_weighted_relation_loss(
+        self, towns: KnowledgeBase
+    ) -> None:
+        config = Stage1Config.model_validate(
+            {"rank": 3, "init_scale": 0.5, "batch": 16, "regularizer": {"weight": 0.3}, "relation_prediction": 0.7}
+        )
+        scorer = build_scorer(config, towns.n_entities, towns.n_relations, seed=1)
+        task = Stage1Task(scorer, towns, config, lambda _: 0.0, seed=4)
+        batches = TrainingQueries(towns.known("train"), towns.n_entities, size=16, negatives=None, seed=4)
+        assert len(task) == len(batches) > 1
+        for loss, batch in zip(task.losses(2, first=0), batches.epoch(2), strict=True):
+            expected = softmax(scorer.score_all(batch.queries), batch, config.loss)
+            expected = expected + 0.3 * lp_norm(scorer, batch.facts, 3) + 0.7 * relation_loss(scorer, batch.facts)
+            torch.testing.assert_close(loss, expected)
+
+    def test_it_learns_from_training_facts_alone(self, towns: KnowledgeBase) -> None:
+        task = Stage1Task(build_scorer(Stage1Config(rank=2), 30, 3), towns, Stage1Config(), lambda _: 0.0, seed=0)
+        facts = {tuple(fact) for batch in task._queries.epoch(0) for fact in batch.facts.tolist()}
+        train = {tuple(fact) for fact in towns.facts("train").tolist()}
+        assert facts == train | {(o, r + 3, s) for s, r, o in train}
+
+    def test_relation_prediction_is_refused_where_there_is_none(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        config = Stage1Config(model="rotate", rank=2, relation_prediction=1.0)
+        with pytest.raises(ConfigError, match="RotatE has no relation prediction"):
+            train_stage1(towns, config, tmp_path, validate=lambda _: 0.0)
+
+
+LEARNERS: dict[str, dict[str, Any]] = {
+    "complex, softmax": {},
+    "complex, sampled softmax": {"loss": {"negatives": 12}},
+    "complex, relation prediction": {"relation_prediction": 0.5},
+    "complex, bce": {"loss": {"kind": "bce", "label_smoothing": 0.1}},
+    "distmult, softmax": {"model": "distmult"},
+    "transe, softmax": {"model": "transe", "norm": 1, "init_scale": 0.3},
+    "rotate, self-adversarial": {
+        "model": "rotate",
+        "norm": 1,
+        "init_scale": 0.3,
+        "loss": {"kind": "self_adversarial", "margin": 3.0, "negatives": 20},
+        "optimizer": {"kind": "adam", "learning_rate": 0.05},
+    },
+}
+
+
+@pytest.mark.parametrize("settings", LEARNERS.values(), ids=LEARNERS)
+def test_every_kind_of_training_learns_the_training_facts(
+    towns: KnowledgeBase, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    plain: dict[str, Any] = {"rank": 12, "batch": 20, "epochs": 30, "validate_every": 30, "regularizer": {"weight": 0}}
+    config = Stage1Config.model_validate(plain | settings)
+    fresh = build_scorer(config, towns.n_entities, towns.n_relations)
+    trained, state = train_stage1(towns, config, tmp_path, validate=lambda _: 1.0)
+    before, after = (evaluate(s, towns, "train").summary()["both"]["mrr"] for s in (fresh, trained))
+    assert before < 0.35
+    assert after > 0.8
+    assert state.epoch == 30

@@ -1,0 +1,183 @@
+"""The protocol that cannot leak, end to end: each of these fails if the gold finds a way into a ranking."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cear.config import RunConfig
+from cear.data import KnowledgeBase
+from cear.errors import LeakError, ScoreError
+from cear.evaluation import ScoresEntities, evaluate
+from cear.nouns import SPLITS, Queries, Split
+from cear.pipeline import Run, run
+from cear.retrieval import MODELS, Scorer, Stage1Config, build_scorer, top_k
+from cear.retrieval.scorer import DotProductScorer
+
+SMALL = Stage1Config(rank=6, batch=20, epochs=6, validate_every=2)
+
+MAKES_RANKINGS: dict[str, Callable[..., Any]] = {
+    "top_k": top_k,
+    "ScoresEntities.score_all": ScoresEntities.score_all,
+    "Scorer.score_all": Scorer.score_all,
+    "DotProductScorer.score_all": DotProductScorer.score_all,
+    "DotProductScorer.query_vectors": DotProductScorer.query_vectors,
+    "Run.ask": Run.ask,
+    **{f"{name}.score_all": model.score_all for name, model in MODELS.items()},  # type: ignore[attr-defined]
+}
+
+
+class FunctionScorer:
+    """A stage 1 made of a function from queries to scores."""
+
+    def __init__(self, scores: Callable[[Queries], torch.Tensor]) -> None:
+        self.score_all = scores
+
+
+def with_splits(kb: KnowledgeBase, **splits: Any) -> KnowledgeBase:
+    """The same knowledge base with other facts in some splits."""
+    facts: dict[Split, Any] = {split: kb.facts(split) for split in SPLITS}
+    return KnowledgeBase(kb.name, kb.entities, kb.relations, facts | splits)
+
+
+class TestTheGoldIsNotAnArgument:
+    @pytest.mark.parametrize("name", MAKES_RANKINGS)
+    def test_of_anything_that_makes_a_ranking_or_a_list(self, name: str) -> None:
+        parameters = inspect.signature(MAKES_RANKINGS[name]).parameters
+        known = {"self", "scorer", "queries", "among", "k", "drop", "memory_mb", "progress"}
+        asked = {"relation", "subject", "object", "new"}
+        assert set(parameters) <= known | asked, "a new parameter here must not carry the answer"
+
+    def test_queries_hold_an_entity_and_a_relation_and_no_answer(self) -> None:
+        assert set(inspect.signature(Queries).parameters) == {"entity", "relation"}
+
+
+class TestPermutingWhichAnswerIsTheGold:
+    """All answers of ⟨0, r, ?⟩ in turn are the one that is held out."""
+
+    @pytest.fixture
+    def kbs(self, towns: KnowledgeBase) -> list[KnowledgeBase]:
+        answers = [9, 14, 17]
+        return [with_splits(towns, test=np.array([[0, 2, gold] for gold in np.roll(answers, i)])) for i in range(3)]
+
+    @pytest.mark.parametrize("model", sorted(MODELS))
+    def test_changes_no_list(self, kbs: list[KnowledgeBase], model: Any) -> None:
+        scorer = build_scorer(Stage1Config(model=model, rank=4, init_scale=0.5), 30, 3)
+        lists = [top_k(scorer, kb.queries("test")[:3], 10) for kb in kbs]
+        for other in lists[1:]:
+            assert np.array_equal(other.entities, lists[0].entities)
+            assert np.array_equal(other.scores, lists[0].scores)
+
+    def test_changes_no_rank_of_an_answer(self, kbs: list[KnowledgeBase]) -> None:
+        scorer = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+        standings = []
+        for kb in kbs:
+            evaluation = evaluate(scorer, kb, "test")
+            golds = kb.gold("test")[:3].tolist()
+            standings.append(dict(zip(golds, evaluation.ranks.under()[:3].tolist(), strict=True)))
+        assert standings[0] == standings[1] == standings[2]
+
+
+class TestPoisonedTestFacts:
+    """Other test facts among the same entities: nothing that was learned or chosen may change."""
+
+    def test_change_no_weight_and_no_validation(self, write_towns: Callable[..., Path], tmp_path: Path) -> None:
+        poison = [(i, (i + 1) % 3, (7 * i + 3) % 30) for i in range(25)]
+        folders = [write_towns(tmp_path / "clean"), write_towns(tmp_path / "poisoned", test=poison)]
+        runs = [run(RunConfig(data=str(folder), stage1=SMALL), tmp_path / f"run {folder.name}") for folder in folders]
+        clean, poisoned = runs
+        assert clean.kb.digest != poisoned.kb.digest, "the poison must be there"
+        assert asdict(clean.training) | {"seconds": 0} == asdict(poisoned.training) | {"seconds": 0}
+        weights = [(each.folder / "stage1" / "best.safetensors").read_bytes() for each in runs]
+        assert weights[0] == weights[1]
+        assert clean.evaluate("valid").summary() == poisoned.evaluate("valid").summary()
+
+    def test_poisoned_training_facts_do_change_them(self, write_towns: Callable[..., Path], tmp_path: Path) -> None:
+        """So that the test above is able to fail."""
+        folders = [write_towns(tmp_path / "clean"), write_towns(tmp_path / "other")]
+        with (folders[1] / "train.txt").open("a") as file:
+            file.write("t3\troad_to\tt20\n")
+        runs = [run(RunConfig(data=str(folder), stage1=SMALL), tmp_path / f"run {folder.name}") for folder in folders]
+        assert runs[0].training.history != runs[1].training.history
+
+
+class TestNoQueryIsDropped:
+    @pytest.mark.parametrize("split", SPLITS)
+    def test_each_fact_is_asked_in_both_directions(self, towns: KnowledgeBase, split: Split) -> None:
+        evaluation = evaluate(build_scorer(SMALL, 30, 3), towns, split)
+        n = len(towns.facts(split))
+        assert len(evaluation.queries) == len(evaluation.ranks) == 2 * n
+        assert (int(evaluation.asks_head.sum()), int((~evaluation.asks_head).sum())) == (n, n)
+
+    def test_a_fact_that_stands_twice_counts_twice(self, towns: KnowledgeBase) -> None:
+        twice = with_splits(towns, test=np.repeat(towns.facts("test"), 2, axis=0))
+        assert len(evaluate(build_scorer(SMALL, 30, 3), twice, "test").ranks) == 4 * len(towns.facts("test"))
+
+    def test_an_entity_without_training_facts_is_ranked_like_any_other(self, towns: KnowledgeBase) -> None:
+        train = towns.facts("train")
+        without = with_splits(towns, train=train[(train[:, 0] != 4) & (train[:, 2] != 4)])
+        assert len(evaluate(build_scorer(SMALL, 30, 3), without, "test").ranks) == 2 * len(towns.facts("test"))
+
+
+class TestScoresThatTellNothing:
+    def test_a_scorer_that_ties_everything_gets_chance(self, towns: KnowledgeBase) -> None:
+        """Expected rank (n + 1) / 2 among the n entities that are left after the filter."""
+        constant = FunctionScorer(lambda queries: torch.zeros(len(queries), 30))
+        evaluation = evaluate(constant, towns, "test")
+        others = towns.known(*SPLITS).of_queries(towns.queries("test")).counts - 1
+        left = 30 - others
+        assert np.array_equal(evaluation.ranks.under(), (left + 1) / 2)
+        assert evaluation.summary()["both"]["mrr"] == pytest.approx(float(np.mean(2 / (left + 1))))
+        assert evaluation.summary()["both"]["hits@10"] == 0.0
+
+    @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+    def test_scores_that_are_not_finite_are_refused(self, towns: KnowledgeBase, bad: float) -> None:
+        scores = torch.randn(30)
+        scores[11] = bad
+        with pytest.raises(ScoreError):
+            evaluate(FunctionScorer(lambda queries: scores.expand(len(queries), 30)), towns, "test")
+
+
+class TestTheLeak:
+    """FIELD's leak as a double: for each query, the slot of every known answer holds the gold's score."""
+
+    @pytest.fixture
+    def crowded(self, towns: KnowledgeBase) -> KnowledgeBase:
+        """Many answers a query, as FB15K-237 has."""
+        rng = np.random.default_rng(0)
+        cells = rng.permutation(np.stack(np.unravel_index(rng.permutation(2700)[:500], (30, 3, 30)), axis=1))
+        return with_splits(towns, train=cells[:350], valid=cells[350:420], test=cells[420:])
+
+    @staticmethod
+    def leaking(kb: KnowledgeBase, honest: Scorer) -> FunctionScorer:
+        known, queries, gold = kb.known(*SPLITS), kb.queries("test"), kb.gold("test")
+        gold_of = {(e, r): g for e, r, g in zip(queries.entity, queries.relation, gold, strict=True)}
+
+        def score_all(queries: Queries) -> torch.Tensor:
+            scores = honest.score_all(queries).detach().clone()
+            answers = known.of_queries(queries)
+            for row, pair in enumerate(zip(queries.entity, queries.relation, strict=True)):
+                scores[row, answers.row(row)] = scores[row, gold_of[pair]].clone()
+            return scores
+
+        return FunctionScorer(score_all)
+
+    def test_is_refused_by_the_evaluation_that_everybody_calls(self, crowded: KnowledgeBase) -> None:
+        honest = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+        evaluate(honest, crowded, "test")
+        with pytest.raises(LeakError, match="made with the gold in hand"):
+            evaluate(self.leaking(crowded, honest), crowded, "test")
+
+    def test_is_refused_by_a_run(self, crowded: KnowledgeBase, tmp_path: Path) -> None:
+        honest = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+        leaking: Any = self.leaking(crowded, honest)
+        done = Run(tmp_path, RunConfig(), crowded, leaking, training=None)  # type: ignore[arg-type]
+        with pytest.raises(LeakError):
+            done.evaluate("test")

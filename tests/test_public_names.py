@@ -1,0 +1,58 @@
+"""The public names: adding, renaming or removing one is a decision, made here and told in the changelog."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+import cear
+
+PUBLIC: dict[str, str] = {
+    "cear": "Answer KnowledgeBase Run RunConfig Stage1Config load load_config open_run run",
+    "cear.cli": "app console main",
+    "cear.data": (
+        "CARDINALITIES Cardinality Finding Findings KnowledgeBase KnownAnswers ReadReport Reading Severity "
+        "Vocabulary cache_root cardinalities check check_source load read"
+    ),
+    "cear.evaluation": (
+        "Difference Evaluation Hits Intervals LeakReport MRR Measure STANDARD ScoresEntities Summary compare "
+        "evaluate find_equal_score_leak measure rank rank_all rank_under_filters refuse_leaks"
+    ),
+    "cear.reports": "Provenance Record evaluation_table peak_bytes read_records results_table write_record",
+    "cear.retrieval": (
+        "ComplEx DistMult DotProductScorer MODELS RotatE Scorer Stage1Config TransE build_scorer top_k train_stage1"
+    ),
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_public_names_are_these(module: str) -> None:
+    assert sorted(import_module(module).__all__) == sorted(PUBLIC[module].split())
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_is_there_and_documented(module: str) -> None:
+    room = import_module(module)
+    for name in room.__all__:
+        value = getattr(room, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            assert value.__doc__, f"{module}.{name} has no docstring"
+
+
+def test_the_front_door_hands_out_what_the_rooms_have() -> None:
+    assert cear.KnowledgeBase is import_module("cear.data").KnowledgeBase
+    assert cear.run is import_module("cear.pipeline").run
+    assert set(cear.__all__) <= set(dir(cear))
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"module 'cear' has no attribute 'nothing'"):
+        cear.nothing  # noqa: B018 - asking for it is the test
+
+
+@pytest.mark.parametrize("room", [module for module in PUBLIC if module not in ("cear", "cear.cli")])
+def test_rooms_are_reached_after_import_cear_alone(room: str) -> None:
+    # Asked for directly: once anybody has imported a room, it is an attribute like any other.
+    assert cear.__getattr__(room.removeprefix("cear.")) is import_module(room)

@@ -1,0 +1,147 @@
+"""What the documents say is so: commands parse, code runs, links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import typer
+
+import cear
+from cear.cli import app
+from cear.nouns import Queries
+from cear.retrieval import Scorer, Stage1Config
+
+REPOSITORY = Path(__file__).parents[1]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "CHANGELOG.md"]
+PAGES += sorted((REPOSITORY / "docs").glob("*.md"))
+
+
+def commands(program: str) -> list[str]:
+    """The command lines of a program that stand in the README's indented blocks, without their comments."""
+    lines = re.findall(rf"^ {{4}}({program} .*)$", README, re.MULTILINE)
+    return [re.split(r"\s{2,}#", line)[0].strip() for line in lines]
+
+
+def snippets() -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def parse(arguments: list[str]) -> dict[str, Any]:
+    """The values that the command line hands to a command; an error if it does not parse. Nothing is run."""
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        name, *arguments = arguments
+        command = command.commands[name]
+    values: dict[str, Any] = command.make_context(command.name, arguments).params
+    return values
+
+
+def test_the_first_screen_shows_the_two_commands() -> None:
+    assert commands("make") == ["make demo", "make test"]
+    assert README.index("    make test") < README.index("## Install")
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {target for page in PAGES for target in re.findall(r"`make ([a-z]+)`", page.read_text(encoding="utf-8"))}
+    assert {"demo", "test", "check"} <= named <= targets
+
+
+def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
+    script = REPOSITORY / ".ci" / "run"
+    assert "make test" in script.read_text(encoding="utf-8").splitlines()
+    assert script.stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("command", commands("cear"))
+def test_every_command_parses(command: str) -> None:
+    _, *arguments = shlex.split(command)
+    assert parse(arguments)
+
+
+def test_the_readme_shows_every_everyday_command() -> None:
+    assert {command.split()[1] for command in commands("cear")} >= {"data", "run", "evaluate", "ask"}
+
+
+def test_a_command_that_does_not_parse_would_be_found() -> None:
+    assert parse(["ask", "runs/x", "Munich", "capital of", "--object"])["object"] is True
+    with pytest.raises(Exception, match="No such option"):
+        parse(["ask", "runs/x", "Munich", "capital of", "--objekt"])
+    with pytest.raises(KeyError, match="aks"):
+        parse(["aks"])
+
+
+def test_configurations_that_are_run_exist() -> None:
+    named = [shlex.split(command)[2] for command in commands("cear") if command.startswith("cear run")]
+    assert named
+    assert [name for name in named if not (REPOSITORY / name).is_file()] == []
+
+
+def test_python_takes_under_ten_lines_and_public_names() -> None:
+    snippet = snippets()[0]
+    assert len(snippet.splitlines()) < 10
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(snippet))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "cear"
+    }
+    assert {"run"} <= used <= set(cear.__all__)
+
+
+def test_the_scorer_of_the_readme_keeps_the_contract() -> None:
+    names: dict[str, Any] = {}
+    exec(compile(snippets()[1], "README.md", "exec"), names)
+    generator = torch.Generator().manual_seed(0)
+    scorer: Scorer = names["CP"](5, 2, Stage1Config(rank=3, init_scale=1.0), generator)
+    s, r, o = (index.ravel() for index in np.indices((5, 4, 5)))
+    alone = scorer.score(torch.from_numpy(np.stack([s, r, o], axis=1))).reshape(20, 5)
+    torch.testing.assert_close(scorer.score_all(Queries(s[::5], r[::5])), alone)
+    assert scorer.squared_moduli(torch.tensor([[0, 1, 2]]))[0].shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.name if page.parent == REPOSITORY else f"docs/{page.name}"
+)
+def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    broken = [link for link in links if not link.startswith("http") and not _leads_somewhere(page, link)]
+    assert broken == []
+
+
+def _leads_somewhere(page: Path, link: str) -> bool:
+    path, _, heading = link.partition("#")
+    target = page.parent / path if path else page
+    return target.exists() and (not heading or heading in _anchors(target))
+
+
+def _anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub makes them into anchors."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (REPOSITORY / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (REPOSITORY / "docs").glob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"]({page})" not in index} == set()
+
+
+def test_every_dependency_has_a_reason_and_no_reason_is_without_its_dependency() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [
+        *project["dependencies"],
+        *(each for extra in project["optional-dependencies"].values() for each in extra),
+    ]
+    names = {re.split(r"[<>=\[]", requirement)[0] for requirement in wanted} - {"cear"}
+    page = (REPOSITORY / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| ([\w-]+) \|", page, re.MULTILINE)) - {"package"}
+    assert rows == names

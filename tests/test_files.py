@@ -34,6 +34,12 @@ class Failure(BaseException):
     """Not even an Exception, as Ctrl-C is not."""
 
 
+def write_some_and_fail(path: Path, content: bytes) -> None:
+    with replacing(path) as partial:
+        partial.write_bytes(content)
+        raise Failure
+
+
 @given(old=st.none() | st.binary(max_size=50), new=st.binary(max_size=50), written=st.integers(0, 50))
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_write_that_fails_anywhere_leaves_what_was_there(
@@ -43,9 +49,8 @@ def test_a_write_that_fails_anywhere_leaves_what_was_there(
     path.unlink(missing_ok=True)
     if old is not None:
         path.write_bytes(old)
-    with pytest.raises(Failure), replacing(path) as partial:
-        partial.write_bytes(new[:written])
-        raise Failure
+    with pytest.raises(Failure):
+        write_some_and_fail(path, new[:written])
     assert (path.read_bytes() if path.exists() else None) == old
     assert names(tmp_path) == ([] if old is None else ["file"])
 

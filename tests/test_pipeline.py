@@ -115,7 +115,8 @@ class TestAsk:
         query = np.flatnonzero(kb.entities.table["name"] == "Town 7"), np.array([kb.relations.find("lies in")])
         scores = finished.scorer.score_all(Queries(*query))[0]
         assert [answer.rank for answer in answers] == list(range(1, 31))
-        assert [answer.name for answer in answers] == [kb.entities.name(int(e)) for e in scores.argsort(descending=True)]
+        order = scores.argsort(descending=True).tolist()
+        assert [answer.name for answer in answers] == [kb.entities.name(entity) for entity in order]
         assert answers[0].score == pytest.approx(scores.max().item())
 
     def test_for_subjects(self, finished: Run) -> None:
@@ -155,7 +156,7 @@ class TestAsk:
     @pytest.mark.parametrize("ends", [{}, {"subject": "Town 7", "object": "Country A"}])
     def test_one_end_is_given_not_none_and_not_both(self, finished: Run, ends: dict[str, str]) -> None:
         with pytest.raises(CearError, match="Ask for one end"):
-            finished.ask("lies in", **ends)
+            finished.ask("lies in", **ends, k=3, new=False)
 
     @pytest.mark.parametrize(
         ("relation", "subject", "message"),
@@ -206,11 +207,11 @@ class TestOthersFolders:
 
     def test_one_that_is_not_finished_says_how_to_finish_it(self, copy: Path) -> None:
         (copy / "stage1" / "training.json").unlink()
-        with pytest.raises(MismatchError, match="no finished run.*the same `cear run` continues it"):
+        with pytest.raises(MismatchError, match=r"no finished run.*the same `cear run` continues it"):
             open_run(copy)
 
     def test_one_that_is_no_run_says_how_to_make_one(self, tmp_path: Path) -> None:
-        with pytest.raises(MismatchError, match="no finished run.*Make one with `cear run"):
+        with pytest.raises(MismatchError, match=r"no finished run.*Make one with `cear run"):
             open_run(tmp_path)
 
     def test_damaged_weights_are_named(self, copy: Path) -> None:

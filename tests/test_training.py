@@ -16,7 +16,8 @@ from cear import training
 from cear.data import KnowledgeBase
 from cear.errors import CearError, DataError, MismatchError
 from cear.evaluation import evaluate
-from cear.retrieval import Stage1Config, build_scorer, train_stage1
+from cear.progress import silent
+from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
 from cear.training import Schedule, State, fit, load_weights, save_weights
 
 STEPS, EPOCHS = 5, 4
@@ -169,16 +170,15 @@ class TestStage1Resumes:
         small = {"rank": 4, "batch": 20, "epochs": 4, "checkpoint_seconds": 0}
         config = Stage1Config.model_validate(small | settings)
 
-        def go(folder: str, stop: int | None = None) -> tuple[Any, State]:
-            progress: Any = {} if stop is None else {"progress": stopping(stop)}
-            return train_stage1(
-                towns, config, tmp_path / folder, validate=lambda s: evaluate(s, towns, "valid").summary()["both"]["mrr"],
-                seed=3, **progress,
-            )  # fmt: skip
+        def valid_mrr(scorer: Scorer) -> float:
+            return evaluate(scorer, towns, "valid").summary()["both"]["mrr"]
+
+        def go(folder: str, progress: Any = silent) -> tuple[Scorer, State]:
+            return train_stage1(towns, config, tmp_path / folder, validate=valid_mrr, seed=3, progress=progress)
 
         scorer, state = go("whole")
         with pytest.raises(Interrupted):
-            go("cut", stop)
+            go("cut", stopping(stop))
         again, its = go("cut")
         assert asdict(its) | {"seconds": None} == asdict(state) | {"seconds": None}
         assert len(its.history) == 4
@@ -259,7 +259,7 @@ class TestSchedule:
         class Constant(ToyTask):
             def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
                 for step in range(first, STEPS):
-                    yield self.model.weight.sum() * 0 + float(step)
+                    yield self.model.weight.sum() * epoch + float(step)
 
         state = train(Constant(values=[1.0]), tmp_path, schedule(epochs=1))
         assert state.history == [{"epoch": 1, "loss": 2.0, "valid": 1.0}]
@@ -272,7 +272,8 @@ def failing(at: int, error: BaseException) -> Any:
 
     def save_file(tensors: Any, filename: Path, metadata: Any = None) -> None:
         if next(calls) != at:
-            return whole(tensors, filename, metadata)
+            whole(tensors, filename, metadata)
+            return
         filename.write_bytes(b"half of a file")
         raise error
 

@@ -16,7 +16,7 @@ from cear.config import RunConfig, dump_config, load_config
 from cear.data import KnowledgeBase
 from cear.errors import CearError, DataError, MismatchError
 from cear.evaluation import Evaluation, evaluate
-from cear.files import read_json, replacing, write_json
+from cear.files import read_json, remove_leftovers, replacing, write_json
 from cear.nouns import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reports import Provenance, Record
@@ -94,6 +94,7 @@ def run(config: RunConfig, out: Path | str, *, progress: Progress = silent) -> R
     use_threads(config.threads)
     kb = data.load(config.data)
     _refuse_no_valid(kb)
+    remove_leftovers(out)
     _claim(out, config, kb)
     scorer, state = train_stage1(
         kb, config.stage1, out / "stage1", validate=valid_mrr(kb), seed=config.seed, progress=progress

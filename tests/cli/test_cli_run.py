@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import cear.config
 from cear.cli import app, main
-from cear.pipeline import open_run
+from cear.cli.ask import answer_table
+from cear.pipeline import Answer, open_run
 
 MEASURES = ["mrr", "hits@1", "hits@3", "hits@10", "hits@50"]
 CONFIG = "data: {data}\nseed: 1\nstage1: {{rank: 8, batch: 20, epochs: 6, validate_every: 3}}\n"
@@ -114,9 +116,7 @@ class TestEvaluate:
         assert "ties optimistic" in cear_("evaluate", place / "run", "--ties", "optimistic").out
 
     @pytest.mark.parametrize("option", ["--split=tset", "--ties=random"])
-    def test_a_choice_that_there_is_not_lists_those_that_there_are(
-        self, place: Path, cear_: Cear, option: str
-    ) -> None:
+    def test_a_choice_that_there_is_not_lists_those_that_there_are(self, place: Path, cear_: Cear, option: str) -> None:
         done = cear_("evaluate", place / "run", option)
         assert done.code == 2
         assert option.partition("=")[2] in done.err
@@ -135,10 +135,9 @@ class TestAsk:
         assert done.code == 0
         assert "⟨Town 7, lies in, ?⟩" in done.out
         expected = open_run(place / "run").ask("lies in", subject="Town 7", k=3)
-        assert positions(done.out, [answer.name for answer in expected]) == sorted(
-            positions(done.out, [answer.name for answer in expected])
-        )
-        assert expected[0].known in done.out
+        places = positions(done.out, [answer.name for answer in expected])
+        assert places == sorted(places)
+        assert str(expected[0].known) in done.out
 
     def test_subjects_of_an_object(self, place: Path, cear_: Cear) -> None:
         done = cear_("ask", place / "run", "Country C", "lies in", "--object")
@@ -151,15 +150,9 @@ class TestAsk:
         assert "Country C" not in new.out
         assert "train" not in new.out
 
-    def test_names_with_brackets_and_colons_are_shown_as_they_are(self, place: Path) -> None:
-        from rich.console import Console
-
-        from cear.cli.ask import answer_table
-        from cear.pipeline import Answer
-
-        console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    def test_names_with_brackets_and_colons_are_shown_as_they_are(self) -> None:
+        console = Console(width=100, record=True, file=io.StringIO())
         console.print(answer_table("⟨[/x], r, ?⟩", [Answer(1, "q", "Home [sic] :cat: [bold]", 0.5, None)]))
-        console.file.close()
         text = console.export_text()
         assert "Home [sic] :cat: [bold]" in text
         assert "⟨[/x], r, ?⟩" in text
@@ -227,7 +220,7 @@ class TestErrors:
     def test_a_missing_word_is_explained(self, place: Path, cear_: Cear) -> None:
         done = cear_("ask", place / "run", "Town 7")
         assert done.code == 2
-        assert "Missing argument 'RELATION'" in done.err
+        assert "missing argument 'relation'" in done.err.lower()
 
 
 class TestHelp:
@@ -239,9 +232,7 @@ class TestHelp:
         assert f"cear {command}" in done.out
 
 
-def test_the_demo_trains_measures_and_answers(
-    cear_: Cear, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_demo_trains_measures_and_answers(cear_: Cear, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     full = cear.config.load_config
     quick = ["stage1.epochs=1", "stage1.rank=4"]
     monkeypatch.setattr(cear.config, "load_config", lambda path, overrides=(): full(path, [*overrides, *quick]))

@@ -132,6 +132,7 @@ class TestDrop:
     def test_the_scorer_keeps_its_scores(self, some_known: KnownAnswers) -> None:
         class Careless(TableScorer):
             def score_all(self, queries: Queries, among: torch.Tensor | None = None) -> torch.Tensor:
+                assert (len(queries), among) == (9, None)
                 return self.table  # its own memory, not a copy
 
         table = distinct_scores(9, 2)

@@ -13,6 +13,8 @@ from cear.nouns import Queries
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.scorer import DotProductScorer, Embedding
 
+_TINY = 1e-30  # far below what float32 adds to a square, and enough for the square root's gradient
+
 
 class ComplEx(DotProductScorer):
     """Re⟨s, r, ō⟩ (Eq. 9): a diagonal bilinear form that can be asymmetric."""
@@ -42,14 +44,13 @@ class ComplEx(DotProductScorer):
         pair = multiply(conjugate(self.entity(s)), self.entity(o))
         return pair @ self.relation.weight.T
 
-    def squared_moduli(self, facts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """|s|², |r|², |o|² of the complex coordinates."""
-        s, r, o = facts.T
-        return (
-            squared_modulus(self.entity(s)),
-            squared_modulus(self.relation(r)),
-            squared_modulus(self.entity(o)),
-        )
+    def entity_moduli(self, entities: Tensor) -> Tensor:
+        """|e| of the complex coordinates."""
+        return modulus(self.entity(entities))
+
+    def relation_moduli(self, relations: Tensor) -> Tensor:
+        """|r| of the complex coordinates."""
+        return modulus(self.relation(relations))
 
 
 def multiply(x: Tensor, y: Tensor) -> Tensor:
@@ -64,7 +65,7 @@ def conjugate(x: Tensor) -> Tensor:
     return torch.cat([real, -imaginary], -1)
 
 
-def squared_modulus(x: Tensor) -> Tensor:
-    """|x|² of each complex coordinate, (row, 2 rank) -> (row, rank)."""
+def modulus(x: Tensor) -> Tensor:
+    """|x| of each complex coordinate, (row, 2 rank) -> (row, rank), with a gradient also at 0."""
     real, imaginary = x.chunk(2, -1)
-    return real.square() + imaginary.square()
+    return (real.square() + imaginary.square() + _TINY).sqrt()

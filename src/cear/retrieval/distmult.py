@@ -37,7 +37,10 @@ class DistMult(DotProductScorer):
         s, _, o = facts.T
         return (self.entity(s) * self.entity(o)) @ self.relation.weight.T
 
-    def squared_moduli(self, facts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """s², r², o²."""
-        s, r, o = facts.T
-        return self.entity(s).square(), self.relation(r).square(), self.entity(o).square()
+    def entity_moduli(self, entities: Tensor) -> Tensor:
+        """|e|."""
+        return self.entity(entities).abs()
+
+    def relation_moduli(self, relations: Tensor) -> Tensor:
+        """|r|."""
+        return self.relation(relations).abs()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from cear.nouns import Queries
-from cear.retrieval.complex import multiply, squared_modulus
+from cear.retrieval.complex import modulus, multiply
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.distances import euclidean, sum_of_moduli
 from cear.retrieval.scorer import Embedding, Scorer
@@ -28,8 +28,8 @@ class RotatE(Scorer):
     def score(self, facts: Tensor) -> Tensor:
         """-‖s ∘ r - o‖."""
         s, r, o = facts.T
-        rest = squared_modulus(self._rotate(self.entity(s), r) - self.entity(o))
-        return -(rest.sum(-1).sqrt() if self.norm == 2 else rest.sqrt().sum(-1))
+        rest = self._rotate(self.entity(s), r) - self.entity(o)
+        return -(rest.square().sum(-1).sqrt() if self.norm == 2 else modulus(rest).sum(-1))
 
     def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
         """-‖(s ∘ r) - o‖ for every entity o."""
@@ -38,10 +38,13 @@ class RotatE(Scorer):
             return -euclidean(rotated, self.entity(among))
         return -sum_of_moduli(rotated, self.entity(among), complex_pairs=True)
 
-    def squared_moduli(self, facts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """|s|², |r|² = 1, |o|²."""
-        s, r, o = facts.T
-        return squared_modulus(self.entity(s)), torch.ones(len(r), 1), squared_modulus(self.entity(o))
+    def entity_moduli(self, entities: Tensor) -> Tensor:
+        """|e| of the complex coordinates."""
+        return modulus(self.entity(entities))
+
+    def relation_moduli(self, relations: Tensor) -> Tensor:
+        """A rotation keeps lengths: 1 everywhere."""
+        return torch.ones(len(relations), 1)
 
     def _rotate(self, s: Tensor, r: Tensor) -> Tensor:
         phase = nn.functional.embedding(r, self.phase)

@@ -34,8 +34,12 @@ class Scorer(nn.Module, ABC):
         """The score of every entity, or of those in `among`, as the answer: (query, candidate)."""
 
     @abstractmethod
-    def squared_moduli(self, facts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """|s|², |r|², |o|² of each fact's embeddings, each (fact, rank): what a regulariser punishes."""
+    def entity_moduli(self, entities: Tensor) -> Tensor:
+        """|e| of each coordinate of these entities, (entity, rank): what a regulariser punishes."""
+
+    @abstractmethod
+    def relation_moduli(self, relations: Tensor) -> Tensor:
+        """|r| of each coordinate of these relations, (relation, rank)."""
 
     def score_relations(self, facts: Tensor) -> Tensor:
         """The score of every relation, reciprocals too, between s and o of each fact: (fact, 2R)."""

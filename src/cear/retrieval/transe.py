@@ -34,7 +34,10 @@ class TransE(Scorer):
             return -euclidean(moved, self.entity(among))
         return -sum_of_moduli(moved, self.entity(among), complex_pairs=False)
 
-    def squared_moduli(self, facts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """s², r², o²."""
-        s, r, o = facts.T
-        return self.entity(s).square(), self.relation(r).square(), self.entity(o).square()
+    def entity_moduli(self, entities: Tensor) -> Tensor:
+        """|e|."""
+        return self.entity(entities).abs()
+
+    def relation_moduli(self, relations: Tensor) -> Tensor:
+        """|r|."""
+        return self.relation(relations).abs()

@@ -19,6 +19,8 @@ class RunConfig(Settings):
 
     data: str = "demo"
     """A known data set (demo, fb15k-237, wn18rr) or a path to your own."""
+    skip_bad_lines: bool = False
+    """Leave out and count lines of the data that cannot be read, rather than refuse it."""
     seed: NonNegativeInt = 0
     """Of every random choice."""
     threads: PositiveInt | None = None

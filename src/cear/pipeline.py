@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 
@@ -88,11 +87,14 @@ class Run:
         return Queries(np.array([self.kb.entities.find(object)]), np.array([r + self.kb.n_relations]))
 
 
-def run(config: RunConfig, out: Path | str, *, progress: Progress = silent) -> Run:
-    """Train what the configuration says into the folder `out`; continues there if it was interrupted."""
+def run(config: RunConfig, out: Path | str, *, download: bool = False, progress: Progress = silent) -> Run:
+    """Train what the configuration says into the folder `out`; continues there if it was interrupted.
+
+    `download` allows a named data set that is not on this machine to be fetched.
+    """
     out = Path(out)
     use_threads(config.threads)
-    kb = data.load(config.data)
+    kb = data.load(config.data, skip_bad_lines=config.skip_bad_lines, download=download)
     _refuse_no_valid(kb)
     remove_leftovers(out)
     _claim(out, config, kb)
@@ -113,7 +115,7 @@ def open_run(folder: Path | str, *, source: str | None = None) -> Run:
         )
     config = load_config(folder / "config.yaml")
     use_threads(config.threads)
-    kb = data.load(source or config.data)
+    kb = data.load(source or config.data, skip_bad_lines=config.skip_bad_lines)
     _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
     scorer = build_scorer(config.stage1, kb.n_entities, kb.n_relations, seed=config.seed)
     scorer.load_state_dict(load_weights(folder / "stage1" / "best.safetensors"))
@@ -126,10 +128,9 @@ def valid_mrr(kb: KnowledgeBase) -> Callable[[Scorer], float]:
 
 
 def use_threads(threads: int | None) -> None:
-    """Let PyTorch and compiled kernels use so many CPU threads; None keeps what they chose."""
+    """Let PyTorch, and the compiled kernels that follow it, use so many CPU threads; None keeps what it chose."""
     if threads is not None:
         torch.set_num_threads(threads)
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
 
 
 def _claim(out: Path, config: RunConfig, kb: KnowledgeBase) -> None:

@@ -210,12 +210,13 @@ class TestErrors:
         (copy / "stage1" / "best.safetensors").write_bytes(b"")
         self.refused(cear_("evaluate", copy), "best.safetensors cannot be read", "delete the folder")
 
-    def test_a_bad_line_in_the_data(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+    def test_a_bad_line_in_the_data_unless_it_may_be_skipped(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
         data = shutil.copytree(place / "towns", tmp_path / "data")
         with (data / "train.txt").open("a") as file:
             file.write("t1\tlies_in\n")
-        done = cear_("run", place / "towns.yaml", f"data={data}", "--out", tmp_path / "x")
-        self.refused(done, "train.txt:51")
+        command = ["run", place / "towns.yaml", f"data={data}", "stage1.epochs=1", "--out", tmp_path / "x"]
+        self.refused(cear_(*command), "train.txt:51")
+        assert cear_(*command, "--skip-bad-lines").code == 0
 
     def test_a_missing_word_is_explained(self, place: Path, cear_: Cear) -> None:
         done = cear_("ask", place / "run", "Town 7")

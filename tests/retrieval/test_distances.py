@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
+import numba
 import pytest
 import torch
 from torch import Tensor
@@ -82,3 +87,27 @@ class TestEveryDistance:
             runs.append([distances, *torch.autograd.grad(distances.square().sum(), (queries, entities))])
         for again in runs[1:]:
             assert all(torch.equal(a, b) for a, b in zip(runs[0], again, strict=True))
+
+
+class TestThreads:
+    """numba and PyTorch share OpenMP: whichever starts later would set the number of threads for both."""
+
+    def test_a_kernel_uses_as_many_as_pytorch(self) -> None:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            ours("real moduli", points(2, 0), points(2, 1))
+            assert numba.get_num_threads() == 1
+            assert torch.get_num_threads() == 1
+        finally:
+            torch.set_num_threads(before)
+
+    def test_the_first_kernel_of_a_process_leaves_pytorchs_number_alone(self) -> None:
+        script = (
+            "import torch; from cear.retrieval.distances import sum_of_moduli\n"
+            "torch.set_num_threads(1); x = torch.ones(3, 4, requires_grad=True)\n"
+            "sum_of_moduli(x, x, complex_pairs=True).sum().backward()\n"
+            "raise SystemExit(torch.get_num_threads())"
+        )
+        environment = os.environ | {"NUMBA_NUM_THREADS": "2"}
+        assert subprocess.run([sys.executable, "-c", script], env=environment, check=False).returncode == 1

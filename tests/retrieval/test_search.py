@@ -36,7 +36,10 @@ class TableScorer(Scorer):
         self.largest = max(self.largest, scores.numel())
         return scores
 
-    def squared_moduli(self, facts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def entity_moduli(self, entities: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
+    def relation_moduli(self, relations: torch.Tensor) -> torch.Tensor:
         raise NotImplementedError
 
 

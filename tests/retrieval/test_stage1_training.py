@@ -6,14 +6,16 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from cear.data import KnowledgeBase
 from cear.errors import ConfigError
 from cear.evaluation import evaluate
+from cear.nouns import Queries, Ragged
 from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
-from cear.retrieval.batches import TrainingQueries
+from cear.retrieval.batches import Batch, TrainingQueries
 from cear.retrieval.config import OptimizerConfig
 from cear.retrieval.losses import softmax
 from cear.retrieval.training import Stage1Task, build_optimizer, lp_norm, relation_loss
@@ -26,24 +28,54 @@ def set_weights(scorer: Scorer, **weights: list[list[float]]) -> Scorer:
     return scorer
 
 
+def batch_of(facts: list[list[int]]) -> Batch:
+    """A batch with one answer a query."""
+    s, r, o = np.array(facts).T
+    return Batch(Queries(s, r), Ragged(np.arange(len(facts) + 1), o), None)
+
+
 class TestLpNorm:
     def test_n3_of_complex_numbers_on_paper(self) -> None:
         # One complex coordinate, real part then imaginary part: |3 + 4i| = 5, |i| = 1, |2| = 2.
         scorer = set_weights(
             build_scorer(Stage1Config(rank=1), 2, 1), entity=[[3, 4], [0, 1]], relation=[[2, 0], [0, 0]]
         )
-        facts = torch.tensor([[0, 0, 1], [1, 0, 1]])
-        assert lp_norm(scorer, facts, 3).item() == pytest.approx(((125 + 8 + 1) + (1 + 8 + 1)) / 2)
+        assert lp_norm(scorer, batch_of([[0, 0, 1], [1, 0, 1]]), 3).item() == pytest.approx(
+            ((125 + 8 + 1) + (1 + 8 + 1)) / 2
+        )
 
     @pytest.mark.parametrize(("p", "expected"), [(2, 9 + 4 + 1), (3, 27 + 8 + 1), (1, 3 + 2 + 1)])
     def test_other_powers_of_real_numbers(self, p: float, expected: float) -> None:
         config = Stage1Config(model="distmult", rank=1)
         scorer = set_weights(build_scorer(config, 2, 1), entity=[[-3], [1]], relation=[[2], [0]])
-        assert lp_norm(scorer, torch.tensor([[0, 0, 1]]), p).item() == pytest.approx(expected)
+        assert lp_norm(scorer, batch_of([[0, 0, 1]]), p).item() == pytest.approx(expected)
+
+    def test_an_embedding_counts_as_often_as_facts_use_it_in_value_and_gradient(self, towns: KnowledgeBase) -> None:
+        config = Stage1Config(rank=4, init_scale=0.5)
+        scorer = build_scorer(config, towns.n_entities, towns.n_relations)
+        batches = TrainingQueries(towns.known("train"), towns.n_entities, size=40, negatives=None, seed=0)
+        batch = next(batches.epoch(0))
+        s, r, o = batch.facts.T
+        every = [scorer.entity_moduli(s), scorer.relation_moduli(r), scorer.entity_moduli(o)]
+        literal = torch.stack([moduli.pow(3).sum() for moduli in every]).sum() / len(batch.facts)
+        parameters = list(scorer.parameters())
+        torch.testing.assert_close(lp_norm(scorer, batch, 3), literal)
+        ours, its = (torch.autograd.grad(loss, parameters) for loss in (lp_norm(scorer, batch, 3), literal))
+        for mine, other in zip(ours, its, strict=True):
+            torch.testing.assert_close(mine, other)
+
+    @pytest.mark.parametrize("p", [1, 2, 3])
+    def test_embeddings_at_zero_have_finite_gradients(self, p: float) -> None:
+        scorer = build_scorer(Stage1Config(rank=1), 2, 1)
+        with torch.no_grad():
+            for parameter in scorer.parameters():
+                parameter.zero_()
+        gradients = torch.autograd.grad(lp_norm(scorer, batch_of([[0, 0, 1]]), p), list(scorer.parameters()))
+        assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
     def test_a_rotation_has_modulus_one(self) -> None:
         scorer = set_weights(build_scorer(Stage1Config(model="rotate", rank=1), 2, 1), entity=[[3, 4], [0, 2]])
-        assert lp_norm(scorer, torch.tensor([[0, 0, 1]]), 3).item() == pytest.approx(125 + 1 + 8)
+        assert lp_norm(scorer, batch_of([[0, 0, 1]]), 3).item() == pytest.approx(125 + 1 + 8)
 
 
 def test_relation_loss_on_paper() -> None:
@@ -89,7 +121,7 @@ class TestTask:
         assert len(task) == len(batches) > 1
         for loss, batch in zip(task.losses(2, first=0), batches.epoch(2), strict=True):
             expected = softmax(scorer.score_all(batch.queries), batch, config.loss)
-            expected = expected + 0.3 * lp_norm(scorer, batch.facts, 3) + 0.7 * relation_loss(scorer, batch.facts)
+            expected = expected + 0.3 * lp_norm(scorer, batch, 3) + 0.7 * relation_loss(scorer, batch.facts)
             torch.testing.assert_close(loss, expected)
 
     def test_it_learns_from_training_facts_alone(self, towns: KnowledgeBase) -> None:

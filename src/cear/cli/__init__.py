@@ -8,7 +8,7 @@ import sys
 import typer
 from rich.logging import RichHandler
 
-from cear.cli import ask, data, demo, evaluate, run
+from cear.cli import ask, data, demo, evaluate, results, run
 from cear.cli.console import console, errors
 from cear.errors import CearError
 
@@ -25,6 +25,7 @@ app.command("demo")(demo.demo)
 app.command("run")(run.run)
 app.command("evaluate")(evaluate.evaluate)
 app.command("ask", no_args_is_help=True)(ask.ask)
+app.command("results")(results.results)
 app.add_typer(data.app, name="data")
 
 

@@ -19,6 +19,10 @@ def run(
     out: Annotated[Path, typer.Option(help="The folder of the run; an interrupted run continues there.")] = Path(
         "runs/latest"
     ),
+    download: Annotated[bool, typer.Option("--download", help="Fetch a known data set that is not here.")] = False,
+    skip_bad_lines: Annotated[
+        bool, typer.Option("--skip-bad-lines", help="Leave out lines of the data that cannot be read, and count them.")
+    ] = False,
     json: Annotated[Path | None, typer.Option(help="Also write the test record (figures, provenance) here.")] = None,
 ) -> None:
     """Train, keep the best on validation, and evaluate on test.
@@ -29,7 +33,8 @@ def run(
     from cear.pipeline import run as run_pipeline
     from cear.reports import evaluation_table, write_record
 
-    finished = run_pipeline(load_config(config, overrides or ()), out, progress=progress_bar)
+    changes = [*(overrides or ()), *(["skip_bad_lines=true"] if skip_bad_lines else [])]
+    finished = run_pipeline(load_config(config, changes), out, download=download, progress=progress_bar)
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
     evaluation = finished.evaluate(split, progress=progress_bar)
     console.print(evaluation_table(evaluation))

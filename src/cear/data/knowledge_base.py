@@ -131,11 +131,8 @@ class KnownAnswers:
         key = queries.relation * self._n_entities + queries.entity
         place = np.searchsorted(self._keys, key)
         found = np.append(self._keys, -1)[place] == key  # no key is -1
-        counts = np.where(found, np.append(self._answers.counts, 0)[place], 0)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
-        starts = np.repeat(self._answers.offsets[place], counts)
-        return Ragged(offsets, self._answers.values[starts + within])
+        with_an_empty_row = Ragged(np.append(self._answers.offsets, self._answers.offsets[-1]), self._answers.values)
+        return with_an_empty_row.take(np.where(found, place, len(self._keys)))
 
 
 def _distinct_pairs(key: Ints, answer: Ints, n_entities: int) -> tuple[Ints, Ints]:

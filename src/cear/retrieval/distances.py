@@ -36,7 +36,7 @@ class _SumOfModuli(torch.autograd.Function):
         ctx.save_for_backward(queries, entities)
         ctx.complex_pairs = complex_pairs
         out = torch.empty(len(queries), len(entities))
-        _forward_kernel(complex_pairs)(_numpy(queries), _numpy(entities), out.numpy())
+        _run(_forward_kernel(complex_pairs), queries, entities, out)
         return out
 
     @staticmethod
@@ -44,9 +44,19 @@ class _SumOfModuli(torch.autograd.Function):
         queries, entities = ctx.saved_tensors
         kernel = _backward_kernel(ctx.complex_pairs)
         to_queries, to_entities = torch.empty_like(queries), torch.empty_like(entities)
-        kernel(_numpy(queries), _numpy(entities), _numpy(grad), to_queries.numpy())
-        kernel(_numpy(entities), _numpy(queries), _numpy(grad.T), to_entities.numpy())
+        _run(kernel, queries, entities, grad, to_queries)
+        _run(kernel, entities, queries, grad.T, to_entities)
         return to_queries, to_entities, None
+
+
+def _run(kernel: Any, *inputs_and_output: Tensor) -> None:
+    """Run a kernel on as many threads as PyTorch uses, and leave that number as it was."""
+    *inputs, output = inputs_and_output
+    threads = torch.get_num_threads()
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+    kernel(*map(_numpy, inputs), output.numpy())
+    if torch.get_num_threads() != threads:  # both share OpenMP, and numba sets its number when it first starts
+        torch.set_num_threads(threads)
 
 
 def _numpy(x: Tensor) -> np.ndarray[Any, np.dtype[np.float32]]:

@@ -146,7 +146,7 @@ class TestScoresThatTellNothing:
 
 
 class TestTheLeak:
-    """FIELD's leak as a double: for each query, the slot of every known answer holds the gold's score."""
+    """The known leak as a double: for each query, the slot of every known answer holds the gold's score."""
 
     @pytest.fixture
     def crowded(self, towns: KnowledgeBase) -> KnowledgeBase:

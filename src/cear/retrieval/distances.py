@@ -2,8 +2,8 @@
 
 p = 2 is a matrix product. p = 1 is not, so it is a compiled kernel: one fused loop forward, two backward
 (one per side, so that no two threads write to the same row and sums do not depend on the number of threads).
-A "coordinate" is one real number for TransE and a (real, imaginary) pair for RotatE, whose p = 1 distance
-sums moduli; real coordinates are the pair with an imaginary part of zero columns.
+A coordinate is one real number for TransE and a (real, imaginary) pair for RotatE, whose p = 1 distance sums
+moduli; each has its kernels.
 """
 
 from __future__ import annotations

@@ -206,3 +206,8 @@ def test_what_is_written_is_read_back(
     (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
     assert load_config(tmp_path / "config.yaml") == config
     assert set(yaml.safe_load(dump_config(config))) == set(RunConfig.model_fields)
+
+
+def test_relation_prediction_is_refused_for_a_distance_before_anything_is_trained() -> None:
+    with pytest.raises(ConfigError, match=r"relation_prediction is for complex and distmult.*rotate"):
+        RunConfig.parse({"stage1": {"model": "rotate", "relation_prediction": 0.5}}, source="here")

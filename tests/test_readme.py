@@ -105,7 +105,8 @@ def test_the_scorer_of_the_readme_keeps_the_contract() -> None:
     s, r, o = (index.ravel() for index in np.indices((5, 4, 5)))
     alone = scorer.score(torch.from_numpy(np.stack([s, r, o], axis=1))).reshape(20, 5)
     torch.testing.assert_close(scorer.score_all(Queries(s[::5], r[::5])), alone)
-    assert scorer.squared_moduli(torch.tensor([[0, 1, 2]]))[0].shape == (1, 3)
+    assert len(scorer.entity_moduli(torch.tensor([0, 2]))) == 2
+    assert len(scorer.relation_moduli(torch.tensor([3]))) == 1
 
 
 @pytest.mark.parametrize(

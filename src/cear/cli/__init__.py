@@ -7,6 +7,7 @@ import sys
 
 import typer
 from rich.logging import RichHandler
+from rich.markup import escape
 
 from cear.cli import ask, data, demo, evaluate, results, run
 from cear.cli.console import console, errors
@@ -34,16 +35,9 @@ def main() -> None:
     logging.basicConfig(level="INFO", format="%(message)s", handlers=[RichHandler(console=errors, show_path=False)])
     try:
         app()
-    except CearError as error:
-        errors.print(f"[bold red]Error:[/] {_escape(str(error))}", highlight=False)
+    except (CearError, OSError) as error:  # a full disk or a folder that is a file is the user's to mend, too
+        errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        errors.print("\nInterrupted. What was done is saved: the same command continues.")
-        sys.exit(130)
-
-
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[")
 
 
 __all__ = ["app", "console", "main"]

@@ -26,6 +26,16 @@ class _RichBar:
 
 
 @contextmanager
+def resumable() -> Iterator[None]:
+    """Say, when the user interrupts the work inside, that it can go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        errors.print("\nInterrupted. What was done is saved: the same command continues.")
+        raise
+
+
+@contextmanager
 def progress_bar(label: str, steps: int, /) -> Iterator[Bar]:
     """A progress bar on standard error, gone when the work is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

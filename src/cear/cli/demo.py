@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cear.cli.ask import answer_table, spell
-from cear.cli.console import console, progress_bar
+from cear.cli.console import console, progress_bar, resumable
 
 # ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩; most of their answers are held-out test facts.
 QUESTIONS: tuple[dict[str, str], ...] = (
@@ -30,7 +30,8 @@ def demo(
 
     with as_file(files("cear.data") / "demo" / "config.yaml") as path:
         config = load_config(path)
-    finished = run(config, out, progress=progress_bar)
+    with resumable():
+        finished = run(config, out, progress=progress_bar)
     kb = finished.kb
     console.print(f"The embedded knowledge base: {kb.n_entities:,} places, languages, currencies; for example")
     for s, r, o in kb.facts("train")[:: len(kb.facts("train")) // 3][:3].tolist():

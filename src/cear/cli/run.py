@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cear.cli.console import console, progress_bar
+from cear.cli.console import console, progress_bar, resumable
 from cear.nouns import Split
 
 
@@ -34,7 +34,8 @@ def run(
     from cear.reports import evaluation_table, write_record
 
     changes = [*(overrides or ()), *(["skip_bad_lines=true"] if skip_bad_lines else [])]
-    finished = run_pipeline(load_config(config, changes), out, download=download, progress=progress_bar)
+    with resumable():
+        finished = run_pipeline(load_config(config, changes), out, download=download, progress=progress_bar)
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
     evaluation = finished.evaluate(split, progress=progress_bar)
     console.print(evaluation_table(evaluation))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from cear.evaluation import STANDARD, Evaluation
@@ -18,7 +19,7 @@ RESULTS = ("mrr", "hits@1", "hits@3", "hits@10")
 def evaluation_table(evaluation: Evaluation, *, title: str | None = None) -> Table:
     """The measures of both sides, of head and of tail queries, each with its 95 % interval."""
     rule = f"filtered, ties {evaluation.ties}, {len(evaluation.queries):,} queries, 95 % intervals"
-    table = Table(title=title or f"{evaluation.data}, {evaluation.split}", caption=rule)
+    table = Table(title=escape(title or f"{evaluation.data}, {evaluation.split}"), caption=rule)
     table.add_column("queries")
     for each in STANDARD:
         table.add_column(HEADINGS[each.name], justify="right")

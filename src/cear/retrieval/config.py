@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from cear.settings import Settings
 
@@ -68,3 +68,9 @@ class Stage1Config(Settings):
     """Looks without a better MRR before training stops early."""
     checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
     """Seconds between two checkpoints inside an epoch: what a kill may cost."""
+
+    @model_validator(mode="after")
+    def _relations_can_be_predicted(self) -> Self:
+        if self.relation_prediction and self.model not in ("complex", "distmult"):
+            raise ValueError(f"relation_prediction is for complex and distmult; set it to 0 for {self.model}")
+        return self

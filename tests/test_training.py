@@ -12,13 +12,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from cear import training
+from cear import tensors, training
 from cear.data import KnowledgeBase
 from cear.errors import CearError, DataError, MismatchError
 from cear.evaluation import evaluate
 from cear.progress import silent
 from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
-from cear.training import Schedule, State, fit, load_weights, save_weights
+from cear.tensors import read_tensors, write_tensors
+from cear.training import Schedule, State, fit, load_weights
 
 STEPS, EPOCHS = 5, 4
 NEVER = 1e9  # seconds: no checkpoint inside an epoch
@@ -129,7 +130,7 @@ class TestResume:
         whole, resumed = ToyTask(), ToyTask()
         expected = outcome(whole, train(whole, tmp_path / "whole"))
         with monkeypatch.context() as patch:
-            patch.setattr(training, "save_file", failing(write, Interrupted()))
+            patch.setattr(tensors, "save_file", failing(write, Interrupted()))
             with pytest.raises(Interrupted):
                 train(ToyTask(), tmp_path / "cut")
         assert outcome(resumed, train(resumed, tmp_path / "cut")) == expected
@@ -152,7 +153,7 @@ class TestResume:
 
 
 def saved_state(folder: Path) -> State:
-    return training._resume(ToyTask(), folder, "same")
+    return training._Checkpoint(ToyTask(), folder, "same").resume()
 
 
 class TestStage1Resumes:
@@ -238,7 +239,7 @@ class TestSchedule:
         assert (state.epoch, state.best, state.best_epoch) == (5, 0.3, 2), "an equal value is no gain"
         assert state.done
         assert torch.equal(task.model.weight, task.seen[1])
-        assert torch.equal(load_weights(tmp_path / "best.safetensors")["weight"], task.seen[1])
+        assert torch.equal(load_weights(tmp_path)["weight"], task.seen[1])
 
     def test_a_gain_starts_the_count_anew(self, tmp_path: Path) -> None:
         state = train(ToyTask(values=[0.1, 0.0, 0.2, 0.0, 0.3, 0.0]), tmp_path, schedule(epochs=6, patience=2))
@@ -268,11 +269,11 @@ class TestSchedule:
 def failing(at: int, error: BaseException) -> Any:
     """A `save_file` whose call number `at` writes half and raises."""
     calls = iter(range(1_000_000))
-    whole = training.save_file
+    whole = tensors.save_file
 
-    def save_file(tensors: Any, filename: Path, metadata: Any = None) -> None:
+    def save_file(content: Any, filename: Path, metadata: Any = None) -> None:
         if next(calls) != at:
-            whole(tensors, filename, metadata)
+            whole(content, filename, metadata)
             return
         filename.write_bytes(b"half of a file")
         raise error
@@ -287,7 +288,7 @@ class TestBadFiles:
             train(ToyTask(), tmp_path, fingerprint="b" * 64)
 
     def test_weights_in_the_place_of_a_checkpoint_are_refused(self, tmp_path: Path) -> None:
-        save_weights(nn.Linear(3, 1), tmp_path / "checkpoint.safetensors")
+        write_tensors(tmp_path / "checkpoint.safetensors", nn.Linear(3, 1).state_dict())
         with pytest.raises(MismatchError, match="no fingerpri"):
             train(ToyTask(), tmp_path)
 
@@ -321,7 +322,7 @@ class TestFullDisk:
         with pytest.raises(Interrupted):
             train(ToyTask(stop=STEPS), tmp_path)
         before = {name: (tmp_path / name).read_bytes() for name in files_in(tmp_path)}
-        monkeypatch.setattr(training, "save_file", failing(write, OSError(28, "No space left on device")))
+        monkeypatch.setattr(tensors, "save_file", failing(write, OSError(28, "No space left on device")))
         with pytest.raises(CearError, match=r"could not be written: .*No space left on device.*it continues"):
             train(ToyTask(), tmp_path)
         assert files_in(tmp_path) == FILES
@@ -331,13 +332,13 @@ class TestFullDisk:
     def test_a_limit_of_the_system_is_met_the_same_way(self, tmp_path: Path) -> None:
         """Not simulated: the system itself refuses the bytes."""
         path = tmp_path / "best.safetensors"
-        save_weights(nn.Linear(3, 1), path)
+        write_tensors(path, nn.Linear(3, 1).state_dict())
         before = path.read_bytes()
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
         try:
             with pytest.raises(CearError, match="could not be written"):
-                save_weights(nn.Linear(100, 100), path)
+                write_tensors(path, nn.Linear(100, 100).state_dict())
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert path.read_bytes() == before
@@ -346,7 +347,7 @@ class TestFullDisk:
 
 def test_weights_come_back_as_they_were(tmp_path: Path) -> None:
     scorer = build_scorer(Stage1Config(model="rotate", rank=3), 5, 2, seed=1)
-    save_weights(scorer, tmp_path / "w.safetensors")
-    loaded = load_weights(tmp_path / "w.safetensors")
+    write_tensors(tmp_path / "w.safetensors", scorer.state_dict())
+    loaded, _ = read_tensors(tmp_path / "w.safetensors")
     assert loaded.keys() == scorer.state_dict().keys()
     assert all(torch.equal(value, loaded[key]) for key, value in scorer.state_dict().items())

@@ -118,7 +118,7 @@ def open_run(folder: Path | str, *, source: str | None = None) -> Run:
     kb = data.load(source or config.data, skip_bad_lines=config.skip_bad_lines)
     _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
     scorer = build_scorer(config.stage1, kb.n_entities, kb.n_relations, seed=config.seed)
-    scorer.load_state_dict(load_weights(folder / "stage1" / "best.safetensors"))
+    scorer.load_state_dict(load_weights(folder / "stage1"))
     return Run(folder, config, kb, scorer, State(**read_json(folder / "stage1" / "training.json")))
 
 

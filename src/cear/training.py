@@ -10,19 +10,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from cear.errors import CearError, DataError, MismatchError
-from cear.files import remove_leftovers, replacing
+from cear.errors import MismatchError
+from cear.files import remove_leftovers
 from cear.progress import Progress, silent
+from cear.tensors import read_tensors, write_tensors
+
+LATEST, BEST = "checkpoint.safetensors", "best.safetensors"
 
 
 class Task(Protocol):
@@ -79,38 +79,40 @@ def fit(task: Task, schedule: Schedule, folder: Path, *, fingerprint: str, progr
     `folder` keeps the checkpoint; a training of the same fingerprint continues there.
     """
     remove_leftovers(folder)
-    state = _resume(task, folder, fingerprint)
-    clock = _Clock(state.seconds)
+    checkpoint = _Checkpoint(task, folder, fingerprint)
+    state = checkpoint.resume()
+    clock = _Clock(state.seconds, schedule.checkpoint_seconds)
     with progress("Training", schedule.epochs * len(task)) as bar:
         bar.advance(state.epoch * len(task) + state.step)
         while not state.done:
-            _run_epoch(task, schedule, folder, fingerprint, state, clock, bar.advance)
-            _close_epoch(task, schedule, folder, state)
-            bar.describe(_line(state))
-            state.seconds = clock.now()
-            _save(task, state, folder / "checkpoint.safetensors", fingerprint)
-    task.model.load_state_dict(load_weights(folder / "best.safetensors"))
+            for _ in _steps(task, state):
+                bar.advance(1)
+                if clock.rings():
+                    checkpoint.save(state, seconds=clock.now())
+            _close_epoch(task, schedule, state, checkpoint)
+            bar.describe(f"epoch {state.epoch}: best on validation {state.best:.4f}")
+            checkpoint.save(state, seconds=clock.now())
+    task.model.load_state_dict(load_weights(folder))
     return state
 
 
-def _run_epoch(
-    task: Task, schedule: Schedule, folder: Path, fingerprint: str, state: State, clock: _Clock, advance: Any
-) -> None:
-    """Take the remaining steps of an epoch."""
-    saved = clock.now()
+def load_weights(folder: Path) -> dict[str, Tensor]:
+    """The weights that were best on validation in the folder of a training."""
+    return read_tensors(folder / BEST)[0]
+
+
+def _steps(task: Task, state: State) -> Iterator[None]:
+    """Take the remaining steps of an epoch, one at a time."""
     for loss in task.losses(state.epoch, first=state.step):
         task.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         task.optimizer.step()
         state.loss += float(loss.detach())
         state.step += 1
-        advance(1)
-        if clock.now() - saved >= schedule.checkpoint_seconds:
-            saved = state.seconds = clock.now()
-            _save(task, state, folder / "checkpoint.safetensors", fingerprint)
+        yield
 
 
-def _close_epoch(task: Task, schedule: Schedule, folder: Path, state: State) -> None:
+def _close_epoch(task: Task, schedule: Schedule, state: State, checkpoint: _Checkpoint) -> None:
     """Validate when it is time, keep the best weights, and decide whether to go on."""
     loss = state.loss / max(state.step, 1)
     state.epoch, state.step, state.loss = state.epoch + 1, 0, 0.0
@@ -121,90 +123,69 @@ def _close_epoch(task: Task, schedule: Schedule, folder: Path, state: State) -> 
         state.since_best += 1
         if value > state.best:
             state.best, state.best_epoch, state.since_best = value, state.epoch, 0
-            save_weights(task.model, folder / "best.safetensors")
+            checkpoint.keep_best()
     state.done = last or state.since_best >= schedule.patience
 
 
-def save_weights(model: nn.Module, path: Path) -> None:
-    """Write a model's weights, atomically."""
-    _write(path, dict(model.state_dict()))
+class _Checkpoint:
+    """The state of a training on disk: one file for going on, one with the best weights."""
 
+    def __init__(self, task: Task, folder: Path, fingerprint: str) -> None:
+        self._task, self._folder, self._fingerprint = task, folder, fingerprint
 
-def load_weights(path: Path) -> dict[str, Tensor]:
-    """The weights in a file."""
-    with _reading(path) as file:
-        return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
+    def keep_best(self) -> None:
+        """Write the weights as they are now as the best."""
+        write_tensors(self._folder / BEST, dict(self._task.model.state_dict()))
 
+    def save(self, state: State, *, seconds: float) -> None:
+        """Write everything that going on needs."""
+        state.seconds = seconds
+        tensors = {f"model.{key}": value for key, value in self._task.model.state_dict().items()}
+        for index, slots in self._task.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{key}": value for key, value in slots.items()}
+        metadata = {"state": json.dumps(asdict(state)), "fingerprint": self._fingerprint}
+        write_tensors(self._folder / LATEST, tensors, metadata)
 
-def _save(task: Task, state: State, path: Path, fingerprint: str) -> None:
-    tensors = {f"model.{key}": value for key, value in task.model.state_dict().items()}
-    for index, slots in task.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{key}": value for key, value in slots.items()}
-    _write(path, tensors, {"state": json.dumps(asdict(state)), "fingerprint": fingerprint})
+    def resume(self) -> State:
+        """Bring model and optimiser to where the training was; a fresh state where there was none."""
+        path = self._folder / LATEST
+        if not path.exists():
+            return State()
+        tensors, metadata = read_tensors(path)
+        there = metadata.get("fingerprint", "no fingerprint")
+        if there != self._fingerprint:
+            raise MismatchError(
+                f"The checkpoint {path} belongs to another configuration or knowledge base "
+                f"({there[:12]}, this one is {self._fingerprint[:12]}). "
+                "Use another --out folder, or delete this one to start afresh."
+            )
+        self._restore(tensors)
+        return State(**json.loads(metadata["state"]))
 
-
-def _resume(task: Task, folder: Path, fingerprint: str) -> State:
-    path = folder / "checkpoint.safetensors"
-    if not path.exists():
-        return State()
-    with _reading(path) as file:
-        metadata = file.metadata() or {}
-    there = metadata.get("fingerprint", "no fingerprint")
-    if there != fingerprint:
-        raise MismatchError(
-            f"The checkpoint {path} belongs to another configuration or knowledge base "
-            f"({there[:12]}, this one is {fingerprint[:12]}). "
-            "Use another --out folder, or delete this one to start afresh."
-        )
-    _restore(task, load_weights(path))
-    return State(**json.loads(metadata["state"]))
-
-
-def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
-    try:
-        with replacing(path) as partial:
-            save_file({key: value.contiguous() for key, value in tensors.items()}, partial, metadata)
-    except (OSError, SafetensorError) as error:  # safetensors has its own name for a full disk
-        raise CearError(
-            f"{path} could not be written: {error}. What it held before is still there. "
-            "Make room on the disk, or check who may write there, then run the same command again: it continues."
-        ) from error
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[Any]:
-    """An open file of tensors; one that is cut off or damaged is named, with what to do."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            yield file
-    except (FileNotFoundError, SafetensorError) as error:
-        raise DataError(
-            f"{path} cannot be read: {error}. It is missing, cut off or damaged; we write it whole or not at all. "
-            f"Copy it again, or delete the folder {path.parent} and run the same command: it starts afresh."
-        ) from error
-
-
-def _restore(task: Task, tensors: dict[str, Tensor]) -> None:
-    model = {key.removeprefix("model."): value for key, value in tensors.items() if key.startswith("model.")}
-    task.model.load_state_dict(model)
-    slots: dict[int, dict[str, Tensor]] = {}
-    for key, value in tensors.items():
-        if key.startswith("optimizer."):
-            _, index, name = key.split(".", 2)
-            slots.setdefault(int(index), {})[name] = value
-    task.optimizer.load_state_dict({**task.optimizer.state_dict(), "state": slots})
-
-
-def _line(state: State) -> str:
-    latest = state.history[-1]["valid"] if state.history else float("nan")
-    return f"epoch {state.epoch}: valid {latest:.4f}, best {state.best:.4f}"
+    def _restore(self, tensors: dict[str, Tensor]) -> None:
+        model = {key.removeprefix("model."): value for key, value in tensors.items() if key.startswith("model.")}
+        self._task.model.load_state_dict(model)
+        slots: dict[int, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            if key.startswith("optimizer."):
+                _, index, name = key.split(".", 2)
+                slots.setdefault(int(index), {})[name] = value
+        optimizer = self._task.optimizer
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})
 
 
 class _Clock:
-    """Seconds of training, those before an interruption included."""
+    """Seconds of training, those before an interruption included; rings when a checkpoint is due."""
 
-    def __init__(self, before: float) -> None:
+    def __init__(self, before: float, interval: float) -> None:
         self._start = time.monotonic() - before
+        self._interval, self._rang = interval, before
 
     def now(self) -> float:
         return time.monotonic() - self._start
+
+    def rings(self) -> bool:
+        due = self.now() - self._rang >= self._interval
+        if due:
+            self._rang = self.now()
+        return due

@@ -13,6 +13,7 @@ from cear.evaluation import STANDARD, Evaluation
 from cear.reports.records import read_records
 
 HEADINGS = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "hits@50": "H@50"}
+NOT_SHOWN = ("training_seconds", "best_epoch", "valid_mrr")  # details that have a column, or say little beside it
 RESULTS = ("mrr", "hits@1", "hits@3", "hits@10")
 
 
@@ -47,7 +48,7 @@ def _row(record: Mapping[str, Any], link: str) -> list[str]:
 
 def _model(record: Mapping[str, Any]) -> str:
     """The model and its details, such as `complex, rank 128, epochs 12`."""
-    details = {key: value for key, value in record.get("details", {}).items() if key != "training_seconds"}
+    details = {key: value for key, value in record.get("details", {}).items() if key not in NOT_SHOWN}
     return ", ".join([str(record.get("model", "?")), *(f"{key} {value}" for key, value in details.items())])
 
 

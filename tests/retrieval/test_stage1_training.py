@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError
 from cear.evaluation import evaluate
 from cear.nouns import Queries, Ragged
 from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
@@ -129,11 +128,6 @@ class TestTask:
         facts = {tuple(fact) for batch in task._queries.epoch(0) for fact in batch.facts.tolist()}
         train = {tuple(fact) for fact in towns.facts("train").tolist()}
         assert facts == train | {(o, r + 3, s) for s, r, o in train}
-
-    def test_relation_prediction_is_refused_where_there_is_none(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        config = Stage1Config(model="rotate", rank=2, relation_prediction=1.0)
-        with pytest.raises(ConfigError, match="RotatE has no relation prediction"):
-            train_stage1(towns, config, tmp_path, validate=lambda _: 0.0)
 
 
 LEARNERS: dict[str, dict[str, Any]] = {

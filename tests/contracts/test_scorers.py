@@ -12,13 +12,21 @@ from cear.retrieval import MODELS, DotProductScorer, Scorer, Stage1Config, build
 
 N_ENTITIES, N_RELATIONS, RANK = 23, 4, 6
 
-VARIANTS = [("complex", 2), ("distmult", 2), ("transe", 1), ("transe", 2), ("rotate", 1), ("rotate", 2)]
+VARIANTS = [
+    ("complex", {}),
+    ("distmult", {}),
+    *[
+        (model, distance)
+        for model in ("transe", "rotate")
+        for distance in ({"norm": 1}, {"norm": 2}, {"squared": True})
+    ],
+]
 
 
-@pytest.fixture(params=VARIANTS, ids=lambda variant: f"{variant[0]}-norm{variant[1]}")
+@pytest.fixture(params=VARIANTS, ids=str)
 def scorer(request: pytest.FixtureRequest) -> Scorer:
-    model, norm = request.param
-    config = Stage1Config(model=model, norm=norm, rank=RANK, init_scale=0.7)
+    model, distance = request.param
+    config = Stage1Config.model_validate({"model": model, **distance, "rank": RANK, "init_scale": 0.7})
     return build_scorer(config, N_ENTITIES, N_RELATIONS, seed=3)
 
 
@@ -89,6 +97,26 @@ def test_relation_scores_agree_with_fact_scores(scorer: Scorer) -> None:
         facts = pairs.clone()
         facts[:, 1] = relation
         torch.testing.assert_close(scores[:, relation], scorer.score(facts))
+
+
+@pytest.mark.parametrize("model", ["transe", "rotate"])
+def test_a_squared_distance_is_the_square_and_ranks_alike(model: str, queries: Queries) -> None:
+    plain, squared = (
+        build_scorer(
+            Stage1Config.model_validate({"model": model, "squared": choice, "rank": RANK, "init_scale": 0.7}),
+            N_ENTITIES,
+            N_RELATIONS,
+            seed=3,
+        ).score_all(queries)
+        for choice in (False, True)
+    )
+    torch.testing.assert_close(squared, -plain.square())
+    assert torch.equal(squared.argsort(-1), plain.argsort(-1))
+
+
+def test_only_norm_2_is_squared() -> None:
+    with pytest.raises(ValueError, match="squared is for norm 2"):
+        Stage1Config(model="rotate", norm=1, squared=True)
 
 
 def test_the_same_seed_builds_the_same_scorer() -> None:

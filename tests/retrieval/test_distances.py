@@ -11,15 +11,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from cear.retrieval.distances import euclidean, sum_of_moduli
+from cear.retrieval.distances import Distance
 
 KINDS = ["euclidean", "real moduli", "complex moduli"]
 
 
 def ours(kind: str, queries: Tensor, entities: Tensor) -> Tensor:
-    if kind == "euclidean":
-        return euclidean(queries, entities)
-    return sum_of_moduli(queries, entities, complex_pairs=kind == "complex moduli")
+    norm = 2 if kind == "euclidean" else 1
+    return Distance(norm, squared=False, complex_pairs=kind == "complex moduli").of_all(queries, entities)
 
 
 def reference(kind: str, queries: Tensor, entities: Tensor) -> Tensor:

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from cear.nouns import Queries
 from cear.retrieval.config import Stage1Config
+from cear.retrieval.distances import modulus
 from cear.retrieval.scorer import DotProductScorer, Embedding
-
-_TINY = 1e-30  # far below what float32 adds to a square, and enough for the square root's gradient
 
 
 class ComplEx(DotProductScorer):
@@ -63,9 +62,3 @@ def conjugate(x: Tensor) -> Tensor:
     """The complex conjugate."""
     real, imaginary = x.chunk(2, -1)
     return torch.cat([real, -imaginary], -1)
-
-
-def modulus(x: Tensor) -> Tensor:
-    """|x| of each complex coordinate, (row, 2 rank) -> (row, rank), with a gradient also at 0."""
-    real, imaginary = x.chunk(2, -1)
-    return (real.square() + imaginary.square() + _TINY).sqrt()

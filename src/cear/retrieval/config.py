@@ -51,6 +51,8 @@ class Stage1Config(Settings):
     """Coordinates of an embedding; complex ones count once."""
     norm: Literal[1, 2] = 2
     """The distance of transe and rotate: 1 sums (moduli of) coordinates, 2 is Euclidean."""
+    squared: bool = False
+    """With norm 2, minus the squared distance: the same ranking, learned with a gradient that grows with distance."""
     init_scale: PositiveFloat = 1e-3
     """Standard deviation of fresh embeddings."""
     loss: LossConfig = LossConfig()
@@ -73,4 +75,10 @@ class Stage1Config(Settings):
     def _relations_can_be_predicted(self) -> Self:
         if self.relation_prediction and self.model not in ("complex", "distmult"):
             raise ValueError(f"relation_prediction is for complex and distmult; set it to 0 for {self.model}")
+        return self
+
+    @model_validator(mode="after")
+    def _only_norm_2_is_squared(self) -> Self:
+        if self.squared and self.norm != 2:
+            raise ValueError(f"squared is for norm 2; this is norm {self.norm}")
         return self

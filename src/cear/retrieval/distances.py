@@ -1,13 +1,14 @@
 """Distances between every query and every entity, without queries x entities x width in memory.
 
-p = 2 is a matrix product. p = 1 is not, so it is a compiled kernel: one fused loop forward, two backward
-(one per side, so that no two threads write to the same row and sums do not depend on the number of threads).
-A coordinate is one real number for TransE and a (real, imaginary) pair for RotatE, whose p = 1 distance sums
-moduli; each has its kernels.
+p = 2 is a matrix product, and so is its square, which ranks alike and has a gradient that grows with the distance.
+p = 1 is not, so it is a compiled kernel: one fused loop forward, two backward (one per side, so that no two threads
+write to the same row and sums do not depend on the number of threads). A coordinate is one real number for TransE and
+a (real, imaginary) pair for RotatE, whose p = 1 distance sums moduli; each has its kernels.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numba
@@ -15,13 +16,45 @@ import numpy as np
 import torch
 from torch import Tensor
 
+_TINIEST = 1e-30  # far below what float32 adds to a square, and enough for the square root's gradient
 _TINY = 1e-12  # under the square root: keeps the gradient finite where query and entity coincide
 
 
-def euclidean(queries: Tensor, entities: Tensor) -> Tensor:
-    """‖q - e‖₂ by |q|² + |e|² - 2 q·e, (query, width) x (entity, width) -> (query, entity)."""
+@dataclass(frozen=True)
+class Distance:
+    """The distance that a scorer subtracts: one formula for pairs, one for every query with every entity."""
+
+    norm: int
+    squared: bool
+    complex_pairs: bool
+    """Whether a coordinate is a (real, imaginary) pair."""
+
+    def of_pairs(self, x: Tensor, y: Tensor) -> Tensor:
+        """‖x - y‖ row by row, (row, width) x (row, width) -> (row,)."""
+        rest = x - y
+        if self.norm == 1:
+            return (modulus(rest) if self.complex_pairs else rest.abs()).sum(-1)
+        squared = rest.square().sum(-1)
+        return squared if self.squared else squared.sqrt()
+
+    def of_all(self, queries: Tensor, entities: Tensor) -> Tensor:
+        """‖q - e‖, (query, width) x (entity, width) -> (query, entity)."""
+        if self.norm == 1:
+            return sum_of_moduli(queries, entities, complex_pairs=self.complex_pairs)
+        squared = squared_euclidean(queries, entities)
+        return squared if self.squared else squared.clamp_min(_TINY).sqrt()
+
+
+def modulus(x: Tensor) -> Tensor:
+    """|x| of each complex coordinate, (row, 2 rank) -> (row, rank), with a gradient also at 0."""
+    real, imaginary = x.chunk(2, -1)
+    return (real.square() + imaginary.square() + _TINIEST).sqrt()
+
+
+def squared_euclidean(queries: Tensor, entities: Tensor) -> Tensor:
+    """‖q - e‖² = |q|² + |e|² - 2 q·e, (query, width) x (entity, width) -> (query, entity)."""
     squared = torch.addmm(entities.square().sum(-1), queries, entities.T, alpha=-2)
-    return squared.add_(queries.square().sum(-1, keepdim=True)).clamp_min(_TINY).sqrt()
+    return squared.add_(queries.square().sum(-1, keepdim=True))
 
 
 def sum_of_moduli(queries: Tensor, entities: Tensor, *, complex_pairs: bool) -> Tensor:

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from cear.nouns import Queries
-from cear.retrieval.complex import modulus, multiply
+from cear.retrieval.complex import multiply
 from cear.retrieval.config import Stage1Config
-from cear.retrieval.distances import euclidean, sum_of_moduli
+from cear.retrieval.distances import Distance, modulus
 from cear.retrieval.scorer import Embedding, Scorer
 
 
@@ -20,7 +20,7 @@ class RotatE(Scorer):
     def __init__(self, n_entities: int, n_relations: int, config: Stage1Config, generator: torch.Generator) -> None:
         super().__init__(n_entities, n_relations)
         rank, scale = config.rank, config.init_scale
-        self.norm = config.norm
+        self.distance = Distance(config.norm, config.squared, complex_pairs=True)
         self.entity = Embedding(n_entities, 2 * rank, scale=scale, generator=generator)
         angles = torch.rand(2 * n_relations, rank, generator=generator)
         self.phase = nn.Parameter((2 * angles - 1) * math.pi)
@@ -28,15 +28,12 @@ class RotatE(Scorer):
     def score(self, facts: Tensor) -> Tensor:
         """-‖s ∘ r - o‖."""
         s, r, o = facts.T
-        rest = self._rotate(self.entity(s), r) - self.entity(o)
-        return -(rest.square().sum(-1).sqrt() if self.norm == 2 else modulus(rest).sum(-1))
+        return -self.distance.of_pairs(self._rotate(self.entity(s), r), self.entity(o))
 
     def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
         """-‖(s ∘ r) - o‖ for every entity o."""
         rotated = self._rotate(self.entity(queries.entity), torch.as_tensor(queries.relation))
-        if self.norm == 2:
-            return -euclidean(rotated, self.entity(among))
-        return -sum_of_moduli(rotated, self.entity(among), complex_pairs=True)
+        return -self.distance.of_all(rotated, self.entity(among))
 
     def entity_moduli(self, entities: Tensor) -> Tensor:
         """|e| of the complex coordinates."""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from cear.nouns import Queries
 from cear.retrieval.config import Stage1Config
-from cear.retrieval.distances import euclidean, sum_of_moduli
+from cear.retrieval.distances import Distance
 from cear.retrieval.scorer import Embedding, Scorer
 
 
@@ -17,22 +17,19 @@ class TransE(Scorer):
     def __init__(self, n_entities: int, n_relations: int, config: Stage1Config, generator: torch.Generator) -> None:
         super().__init__(n_entities, n_relations)
         rank, scale = config.rank, config.init_scale
-        self.norm = config.norm
+        self.distance = Distance(config.norm, config.squared, complex_pairs=False)
         self.entity = Embedding(n_entities, rank, scale=scale, generator=generator)
         self.relation = Embedding(2 * n_relations, rank, scale=scale, generator=generator)
 
     def score(self, facts: Tensor) -> Tensor:
         """-‖s + r - o‖."""
         s, r, o = facts.T
-        rest = self.entity(s) + self.relation(r) - self.entity(o)
-        return -(rest.square().sum(-1).sqrt() if self.norm == 2 else rest.abs().sum(-1))
+        return -self.distance.of_pairs(self.entity(s) + self.relation(r), self.entity(o))
 
     def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
         """-‖(s + r) - o‖ for every entity o."""
         moved = self.entity(queries.entity) + self.relation(queries.relation)
-        if self.norm == 2:
-            return -euclidean(moved, self.entity(among))
-        return -sum_of_moduli(moved, self.entity(among), complex_pairs=False)
+        return -self.distance.of_all(moved, self.entity(among))
 
     def entity_moduli(self, entities: Tensor) -> Tensor:
         """|e|."""

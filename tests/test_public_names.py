@@ -10,7 +10,11 @@ import pytest
 import cear
 
 PUBLIC: dict[str, str] = {
-    "cear": "Answer KnowledgeBase Run RunConfig Stage1Config load load_config open_run run",
+    "cear": "Answer KnowledgeBase Run RunConfig SequenceConfig Stage1Config load load_config open_run run",
+    "cear.candidates": (
+        "CandidatesConfig CrossfitConfig Lists Manifest among crossfit_lists fold_by_pair hold_out labels make_lists "
+        "read_lists write_lists"
+    ),
     "cear.cli": "app console main",
     "cear.data": (
         "CARDINALITIES Cardinality Finding Findings KnowledgeBase KnownAnswers ReadReport Reading Severity "
@@ -18,9 +22,16 @@ PUBLIC: dict[str, str] = {
     ),
     "cear.evaluation": (
         "Difference Evaluation Hits Intervals LeakReport MRR Measure STANDARD ScoresEntities Summary compare "
-        "evaluate find_equal_score_leak measure rank rank_all rank_under_filters refuse_leaks"
+        "confusion evaluate find_equal_score_leak measure rank rank_all rank_in_lists rank_under_filters refuse_leaks "
+        "reranked sample_facts"
     ),
-    "cear.reports": "Provenance Record evaluation_table peak_bytes read_records results_table write_record",
+    "cear.reports": (
+        "Provenance Record evaluation_table peak_bytes read_records reranking_table results_table write_record"
+    ),
+    "cear.reranking": (
+        "Fusion Reranker STAGE2_ALONE SequenceConfig SequenceReranker choose_fusion embedded_folder load_encoder "
+        "train_stage2"
+    ),
     "cear.retrieval": (
         "ComplEx DistMult DotProductScorer MODELS RotatE Scorer Stage1Config TransE build_scorer top_k train_stage1"
     ),

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["Answer", "KnowledgeBase", "Run", "RunConfig", "Stage1Config", "load", "load_config", "open_run", "run"]
+__all__ = [
+    "Answer",
+    "KnowledgeBase",
+    "Run",
+    "RunConfig",
+    "SequenceConfig",
+    "Stage1Config",
+    "load",
+    "load_config",
+    "open_run",
+    "run",
+]
 
 # Each public name and the module that has it. Modules are imported when a name is first used, so that
 # `cear --help` and `cear data check` do not wait for PyTorch.
@@ -21,22 +32,33 @@ _HOMES = {
     "KnowledgeBase": "cear.data",
     "Run": "cear.pipeline",
     "RunConfig": "cear.config",
+    "SequenceConfig": "cear.reranking",
     "Stage1Config": "cear.retrieval",
     "load": "cear.data",
     "load_config": "cear.config",
     "open_run": "cear.pipeline",
     "run": "cear.pipeline",
 }
-_ROOMS = ("data", "evaluation", "reports", "retrieval")  # `cear.data` works after `import cear` alone
+_ROOMS = (
+    "candidates",
+    "data",
+    "evaluation",
+    "reports",
+    "reranking",
+    "retrieval",
+)  # `cear.data` works after `import cear` alone
 
 if TYPE_CHECKING:
+    from cear import candidates as candidates
     from cear import data as data
     from cear import evaluation as evaluation
     from cear import reports as reports
+    from cear import reranking as reranking
     from cear import retrieval as retrieval
     from cear.config import RunConfig, load_config
     from cear.data import KnowledgeBase, load
     from cear.pipeline import Answer, Run, open_run, run
+    from cear.reranking import SequenceConfig
     from cear.retrieval import Stage1Config
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import NonNegativeInt, PositiveInt
 
+from cear.candidates import CandidatesConfig
 from cear.errors import ConfigError
+from cear.reranking import SequenceConfig
 from cear.retrieval import Stage1Config
 from cear.settings import Settings
 
@@ -26,6 +28,11 @@ class RunConfig(Settings):
     threads: PositiveInt | None = None
     """CPU threads; null takes what the machine has."""
     stage1: Stage1Config = Stage1Config()
+    candidates: CandidatesConfig = CandidatesConfig()
+    reranker: SequenceConfig | None = None
+    """The second stage; null stops after Stage 1."""
+    fusion: Literal["none", "known_answers"] = "known_answers"
+    """known_answers weighs both stages, by how many answers of a query are known; none is Stage 2 alone, the paper."""
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,17 @@ import numpy as np
 import torch
 
 from cear import __version__, data
+from cear.candidates import Lists, Manifest
 from cear.config import RunConfig, dump_config, load_config
 from cear.data import KnowledgeBase
 from cear.errors import CearError, DataError, MismatchError
-from cear.evaluation import Evaluation, evaluate
+from cear.evaluation import Evaluation
 from cear.files import read_json, remove_leftovers, replacing, write_json
 from cear.nouns import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reports import Provenance, Record
 from cear.retrieval import Scorer, build_scorer, top_k, train_stage1
+from cear.stages import SecondStage, evaluate_stages, open_second_stage, train_second_stage, valid_mrr
 from cear.training import State, load_weights
 
 
@@ -28,6 +29,8 @@ class Answer:
     """One entity proposed for a query."""
 
     rank: int
+    stage1_rank: int
+    """Its place before re-ranking."""
     id: str
     name: str
     score: float
@@ -44,10 +47,20 @@ class Run:
     kb: KnowledgeBase
     scorer: Scorer
     training: State
+    second: SecondStage | None = None
 
-    def evaluate(self, split: Split = "test", *, ties: TieRule = "expected", progress: Progress = silent) -> Evaluation:
-        """Filtered ranks of every query of a split."""
-        return evaluate(self.scorer, self.kb, split, ties=ties, progress=progress)
+    def evaluate(
+        self,
+        split: Split = "test",
+        *,
+        ties: TieRule = "expected",
+        facts: int | None = None,
+        progress: Progress = silent,
+    ) -> Evaluation:
+        """Filtered ranks of every query of a split, or of a fixed sample of its facts; `before` is Stage 1 alone."""
+        return evaluate_stages(
+            self.config, self.kb, self.scorer, self.second, split, ties=ties, facts=facts, progress=progress
+        )
 
     def ask(
         self, relation: str, *, subject: str | None = None, object: str | None = None, k: int = 10, new: bool = False
@@ -57,20 +70,23 @@ class Run:
             raise CearError("Ask for one end: give the subject to find objects, or the object to find subjects.")
         query = self._query(relation, subject, object)
         known = {split: self.kb.known(split).of_queries(query).row(0) for split in SPLITS}
-        drop = self.kb.known(*SPLITS) if new else None
-        found = top_k(self.scorer, query, min(k, self.kb.n_entities), drop=drop)
-        entities, scores = found.entities[0].tolist(), found.scores[0].tolist()
+        entities, scores, places = self._order(query, k, new=new)
         return [
-            Answer(rank, self.kb.entities.id(entity), self.kb.entities.name(entity), score, _holder(known, entity))
-            for rank, (entity, score) in enumerate(zip(entities, scores, strict=True), start=1)
+            Answer(
+                rank, place, self.kb.entities.id(entity), self.kb.entities.name(entity), score, _holder(known, entity)
+            )
+            for rank, (entity, score, place) in enumerate(zip(entities, scores, places, strict=True), start=1)
             if entity != NO_ENTITY
         ]
 
     def record(self, evaluation: Evaluation) -> Record:
         """The figures of an evaluation with everything needed to make them again."""
         config = self.config.stage1
-        details = {"rank": config.rank, "epochs": self.training.epoch, "training_seconds": self.training.seconds}
-        details |= {"best_epoch": self.training.best_epoch, "valid_mrr": self.training.best}
+        training = self.training
+        details: dict[str, Any] = {"rank": config.rank, "epochs": training.epoch, "training_seconds": training.seconds}
+        details |= {"best_epoch": training.best_epoch, "valid_mrr": training.best}
+        if self.second is not None:
+            details |= {"reranker": self._second_details(self.second)}
         provenance = Provenance.collect(
             config=self.config.model_dump(),
             data=self.kb.name,
@@ -78,6 +94,32 @@ class Run:
             seconds=self.training.seconds + evaluation.seconds,
         )
         return Record.of(evaluation, provenance, model=config.model, details=details)
+
+    def _second_details(self, second: SecondStage) -> dict[str, Any]:
+        """What a table says about Stage 2."""
+        training = second.training
+        return {
+            "k": self.config.candidates.k,
+            "epochs": training.epoch,
+            "best_epoch": training.best_epoch,
+            "valid_mrr": training.best,
+            "lists": second.lists,
+            "training_seconds": training.seconds,
+            "shortened": second.shortened,
+            "fusion": list(second.fusion.weights),
+        }
+
+    def _order(self, query: Queries, k: int, *, new: bool) -> tuple[list[int], list[float], list[int]]:
+        """The k best entities of one query in their final order, their scores, and their Stage-1 ranks."""
+        wanted = k if self.second is None else max(k, self.config.candidates.k)
+        drop = self.kb.known(*SPLITS) if new else None
+        found = top_k(self.scorer, query, min(wanted, self.kb.n_entities), drop=drop)
+        scores = found.scores
+        if self.second is not None:
+            listed = Manifest(self.kb.name, self.kb.digest, "asked", found.k, "keep", self.config.stage1.model)
+            scores = self.second.final_scores(Lists(query, found, listed), self.kb)
+        order = np.argsort(-scores[0], kind="stable")[:k]
+        return found.entities[0][order].tolist(), scores[0][order].tolist(), (order + 1).tolist()
 
     def _query(self, relation: str, subject: str | None, object: str | None) -> Queries:
         r = self.kb.relations.find(relation)
@@ -102,13 +144,16 @@ def run(config: RunConfig, out: Path | str, *, download: bool = False, progress:
         kb, config.stage1, out / "stage1", validate=valid_mrr(kb), seed=config.seed, progress=progress
     )
     write_json(out / "stage1" / "training.json", asdict(state))
-    return Run(out, config, kb, scorer, state)
+    second = None
+    if config.reranker is not None:
+        second = train_second_stage(config, config.reranker, kb, scorer, out, download=download, progress=progress)
+    return Run(out, config, kb, scorer, state, second)
 
 
 def open_run(folder: Path | str, *, source: str | None = None) -> Run:
     """The finished run in a folder; `source` says where its data is now, if it has moved."""
     folder = Path(folder)
-    if not (folder / "stage1" / "training.json").exists():
+    if not (folder / "stage1" / "training.json").exists() or not _has_second_stage(folder):
         hint = "It was interrupted: the same `cear run` continues it." if (folder / "run.json").exists() else ""
         raise MismatchError(
             f"{folder} holds no finished run. {hint or 'Make one with `cear run CONFIG --out FOLDER`.'}"
@@ -119,12 +164,14 @@ def open_run(folder: Path | str, *, source: str | None = None) -> Run:
     _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
     scorer = build_scorer(config.stage1, kb.n_entities, kb.n_relations, seed=config.seed)
     scorer.load_state_dict(load_weights(folder / "stage1"))
-    return Run(folder, config, kb, scorer, State(**read_json(folder / "stage1" / "training.json")))
+    second = None if config.reranker is None else open_second_stage(kb, folder)
+    return Run(folder, config, kb, scorer, State(**read_json(folder / "stage1" / "training.json")), second)
 
 
-def valid_mrr(kb: KnowledgeBase) -> Callable[[Scorer], float]:
-    """What chooses a model: filtered MRR on the validation facts, blind to the test facts."""
-    return lambda scorer: evaluate(scorer, kb, "valid").summary()["both"]["mrr"]
+def _has_second_stage(folder: Path) -> bool:
+    """Whether the second stage that a run was asked for is finished, or none was asked for."""
+    config = load_config(folder / "config.yaml")
+    return config.reranker is None or (folder / "stage2" / "training.json").exists()
 
 
 def use_threads(threads: int | None) -> None:
@@ -155,8 +202,8 @@ def _refuse_no_valid(kb: KnowledgeBase) -> None:
 def _differing(there: RunConfig, here: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings whose values differ, by dotted key; only those that decide the result are compared."""
     one, other = _flat(there.model_dump()), _flat(here.model_dump())
-    keys = [key for key in other if one[key] != other[key]]
-    return {key: one[key] for key in keys}, {key: other[key] for key in keys}
+    keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]  # a stage may be there or not
+    return {key: one.get(key) for key in keys}, {key: other.get(key) for key in keys}
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -152,7 +152,7 @@ class TestAsk:
 
     def test_names_with_brackets_and_colons_are_shown_as_they_are(self) -> None:
         console = Console(width=100, record=True, file=io.StringIO())
-        console.print(answer_table("⟨[/x], r, ?⟩", [Answer(1, "q", "Home [sic] :cat: [bold]", 0.5, None)]))
+        console.print(answer_table("⟨[/x], r, ?⟩", [Answer(1, 1, "q", "Home [sic] :cat: [bold]", 0.5, None)]))
         text = console.export_text()
         assert "Home [sic] :cat: [bold]" in text
         assert "⟨[/x], r, ?⟩" in text

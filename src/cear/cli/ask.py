@@ -47,10 +47,12 @@ def spell(relation: str, *, subject: str = "?", object: str = "?") -> str:
 
 
 def answer_table(question: str, answers: list[Answer]) -> Table:
-    """Answers in rank order; what is known already says from which split."""
+    """Answers in rank order, with their Stage-1 ranks where re-ranking moved any; known ones say from which split."""
     table = Table(title=Text(question), title_justify="left")  # names are not markup: "[sic]" and ":cat:" stay
-    for column in ("rank", "answer", "score", "known"):
+    moved = any(answer.rank != answer.stage1_rank for answer in answers)
+    for column in ("rank", *(["stage 1"] if moved else []), "answer", "score", "known"):
         table.add_column(column, justify="left" if column in ("answer", "known") else "right")
     for answer in answers:
-        table.add_row(str(answer.rank), Text(answer.name), f"{answer.score:.2f}", answer.known or "new")
+        before = [str(answer.stage1_rank)] if moved else []
+        table.add_row(str(answer.rank), *before, Text(answer.name), f"{answer.score:.2f}", answer.known or "new")
     return table

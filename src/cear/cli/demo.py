@@ -10,6 +10,7 @@ import typer
 
 from cear.cli.ask import answer_table, spell
 from cear.cli.console import console, progress_bar, resumable
+from cear.cli.evaluate import show
 
 # ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩; most of their answers are held-out test facts.
 QUESTIONS: tuple[dict[str, str], ...] = (
@@ -26,7 +27,6 @@ def demo(
     """Train on the embedded knowledge base of geography, measure, and answer a few questions. Offline, in minutes."""
     from cear.config import load_config
     from cear.pipeline import run
-    from cear.reports import evaluation_table
 
     with as_file(files("cear.data") / "demo" / "config.yaml") as path:
         config = load_config(path)
@@ -37,7 +37,7 @@ def demo(
     for s, r, o in kb.facts("train")[:: len(kb.facts("train")) // 3][:3].tolist():
         console.print(f"  ⟨{kb.entities.name(s)}, {kb.relations.name(r)}, {kb.entities.name(o)}⟩", highlight=False)
     console.print(f"Trained in {finished.training.seconds:.0f} s. Facts it has never seen:\n")
-    console.print(evaluation_table(finished.evaluate("test", progress=progress_bar)))
+    show(finished.evaluate("test", progress=progress_bar), finished)
     for question in QUESTIONS:
         console.print(answer_table(spell(**question), finished.ask(**question, k=5, new=False)))
     console.print(f"Ask your own: [bold]cear ask {out} Hanoi 'capital of'[/]", highlight=False)

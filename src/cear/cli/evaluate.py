@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cear.cli.console import console, progress_bar
 from cear.nouns import Split, TieRule
 
+if TYPE_CHECKING:
+    from cear.evaluation import Evaluation
+    from cear.pipeline import Run
+
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
     split: Annotated[Split, typer.Option(help="Which facts to ask for.")] = "test",
     ties: Annotated[TieRule, typer.Option(help="The rank of a gold that ties with others.")] = "expected",
+    facts: Annotated[
+        int | None, typer.Option(min=1, help="Ask only for a fixed random sample of so many facts, two queries each.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Also write everything, unrounded, to this file.")] = None,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
 ) -> None:
@@ -23,10 +30,19 @@ def evaluate(
     Example: `cear evaluate runs/wn --split test --json wn.json`
     """
     from cear.pipeline import open_run
-    from cear.reports import evaluation_table, write_record
+    from cear.reports import write_record
 
     finished = open_run(run, source=data)
-    evaluation = finished.evaluate(split, ties=ties, progress=progress_bar)
-    console.print(evaluation_table(evaluation))
+    evaluation = finished.evaluate(split, ties=ties, facts=facts, progress=progress_bar)
+    show(evaluation, finished)
     if json is not None:
         write_record(json, finished.record(evaluation))
+
+
+def show(evaluation: Evaluation, finished: Run) -> None:
+    """Print the measures, and what re-ranking changed where there is a second stage."""
+    from cear.reports import evaluation_table, reranking_table
+
+    console.print(evaluation_table(evaluation))
+    if evaluation.before is not None:
+        console.print(reranking_table(evaluation.before, evaluation, k=finished.config.candidates.k))

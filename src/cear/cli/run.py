@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cear.cli.console import console, progress_bar, resumable
+from cear.cli.console import progress_bar, resumable
+from cear.cli.evaluate import show
 from cear.nouns import Split
 
 
@@ -23,20 +24,23 @@ def run(
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Leave out lines of the data that cannot be read, and count them.")
     ] = False,
+    facts: Annotated[
+        int | None, typer.Option(min=1, help="Evaluate on a fixed random sample of so many facts, two queries each.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Also write the test record (figures, provenance) here.")] = None,
 ) -> None:
-    """Train, keep the best on validation, and evaluate on test.
+    """Train every stage, keep the best on validation, and evaluate on test.
 
     Example: `cear run configs/wn18rr/complex-n3.yaml stage1.epochs=5 --out runs/wn`
     """
     from cear.config import load_config
     from cear.pipeline import run as run_pipeline
-    from cear.reports import evaluation_table, write_record
+    from cear.reports import write_record
 
     changes = [*(overrides or ()), *(["skip_bad_lines=true"] if skip_bad_lines else [])]
     with resumable():
         finished = run_pipeline(load_config(config, changes), out, download=download, progress=progress_bar)
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
-    evaluation = finished.evaluate(split, progress=progress_bar)
-    console.print(evaluation_table(evaluation))
+    evaluation = finished.evaluate(split, facts=facts, progress=progress_bar)
+    show(evaluation, finished)
     write_record(json or out / f"{split}.json", finished.record(evaluation))

@@ -1,9 +1,10 @@
 """Filtered ranks with stated tie rules, measures, intervals, paired tests, and a check for leaks."""
 
-from cear.evaluation.evaluation import Evaluation, Intervals, Summary, evaluate
+from cear.evaluation.evaluation import Evaluation, Intervals, Summary, evaluate, sample_facts
 from cear.evaluation.leaks import LeakReport, find_equal_score_leak, refuse_leaks
 from cear.evaluation.measures import MRR, STANDARD, Hits, Measure, measure
 from cear.evaluation.ranking import rank, rank_all, rank_under_filters
+from cear.evaluation.reranked import confusion, rank_in_lists, reranked
 from cear.evaluation.scores import ScoresEntities
 from cear.evaluation.significance import Difference, compare
 
@@ -19,11 +20,15 @@ __all__ = [
     "ScoresEntities",
     "Summary",
     "compare",
+    "confusion",
     "evaluate",
     "find_equal_score_leak",
     "measure",
     "rank",
     "rank_all",
+    "rank_in_lists",
     "rank_under_filters",
     "refuse_leaks",
+    "reranked",
+    "sample_facts",
 ]

@@ -45,6 +45,8 @@ class Evaluation:
     """Other training answers removed: what a list for completion shows."""
     leak: LeakReport
     seconds: float
+    before: Evaluation | None = None
+    """The same queries before re-ranking, where these ranks are those of a second stage."""
 
     def __post_init__(self) -> None:
         parts = (self.gold, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)
@@ -118,17 +120,23 @@ def evaluate(
     split: Split,
     *,
     ties: TieRule = "expected",
+    which: Ints | None = None,
     refuse_leaking: bool = True,
     block: int | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
     """The ranks of both questions of every fact of a split, filtered by this split and those before it.
 
+    `which` asks only for these facts of the split, by their places.
+
     So validation, which chooses models, never reads a test fact. Scores that show the equal-score leak
     are refused with `LeakError`, or only reported in `Evaluation.leak`.
     """
     start = time.perf_counter()
     queries, gold = kb.queries(split), kb.gold(split)
+    if which is not None:
+        both = np.concatenate([which, which + len(queries) // 2])
+        queries, gold = queries[both], gold[both]
     if not len(queries):
         raise DataError(f"{kb.name!r} has no {split} facts: there is nothing to evaluate.")
     known = kb.known(*SPLITS[: SPLITS.index(split) + 1])
@@ -146,10 +154,18 @@ def evaluate(
         gold=gold,
         asks_head=kb.asks_head(queries),
         cardinality=_cardinality(kb, queries),
+        ranks=ranks["ranks"],
+        retrieved=ranks["retrieved"],
+        fresh=ranks["fresh"],
         leak=leak,
         seconds=time.perf_counter() - start,
-        **ranks,
     )
+
+
+def sample_facts(kb: KnowledgeBase, split: Split, facts: int, *, seed: int = 0) -> Ints:
+    """A fixed random sample of the facts of a split, ascending; all of them where there are no more."""
+    total = len(kb.facts(split))
+    return np.sort(np.random.default_rng([seed, total]).choice(total, min(facts, total), replace=False))
 
 
 def _others(known: KnownAnswers, queries: Queries) -> Ints:

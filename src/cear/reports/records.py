@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 from cear.errors import DataError
-from cear.evaluation import Evaluation, Intervals, Summary
+from cear.evaluation import Evaluation, Intervals, Summary, compare, confusion
 from cear.files import read_json, write_json
 from cear.reports.machine_paths import clean
 from cear.reports.provenance import Provenance
@@ -32,6 +32,10 @@ class Record:
     provenance: Provenance
     details: Mapping[str, Any] = field(default_factory=dict)
     """What a table should say besides: rank, epochs, `training_seconds`."""
+    stage2: Summary | None = None
+    """After re-ranking, where there is a second stage."""
+    reranking: Mapping[str, Any] = field(default_factory=dict)
+    """What a second stage changes: intervals, cardinality, paired difference, confusion."""
     target: Mapping[str, float] = field(default_factory=dict)
     """What both sides together were meant to reach, by measure."""
 
@@ -45,7 +49,9 @@ class Record:
         details: Mapping[str, Any] | None = None,
         target: Mapping[str, float] | None = None,
     ) -> Record:
-        """The record of an evaluation."""
+        """The record of an evaluation, and of the one before re-ranking where it has one."""
+        after, evaluation = evaluation, evaluation.before or evaluation
+        second = after is not evaluation
         leak = evaluation.leak
         return cls(
             model=model,
@@ -60,15 +66,42 @@ class Record:
             leak={"checked": leak.checked, "marked": leak.marked, "share": leak.share},
             provenance=provenance,
             details=details or {},
+            stage2=after.summary() if second else None,
+            reranking=_reranking(evaluation, after) if second else {},
             target=target or {},
         )
 
     def as_json(self) -> dict[str, Any]:
         """The record as a value of JSON: data, split, queries, stage1 first."""
-        first = ("data", "split", "queries", "stage1", "model", "ties", "intervals", "cardinality", "recall", "leak")
+        second = ("stage2", "reranking") if self.stage2 is not None else ()
+        first = (
+            "data",
+            "split",
+            "queries",
+            "stage1",
+            *second,
+            "model",
+            "ties",
+            "intervals",
+            "cardinality",
+            "recall",
+            "leak",
+        )
         values = {key: getattr(self, key) for key in first}
         values |= {"details": clean(self.details), "target": dict(self.target)}
         return values | {"provenance": self.provenance.as_json()}
+
+
+def _reranking(before: Evaluation, after: Evaluation) -> dict[str, Any]:
+    """What a second stage changes, as a value of JSON."""
+    return {
+        "intervals": after.intervals(),
+        "cardinality": after.by_cardinality(),
+        "difference": {
+            name: {"difference": each.difference, **asdict(each)} for name, each in compare(before, after).items()
+        },
+        "confusion": confusion(before, after),
+    }
 
 
 def write_record(path: Path, record: Record) -> None:

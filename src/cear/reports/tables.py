@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from cear.evaluation import STANDARD, Evaluation
+from cear.evaluation import STANDARD, Evaluation, compare, confusion
 from cear.reports.records import read_records
 
 HEADINGS = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "hits@50": "H@50"}
@@ -18,17 +18,42 @@ RESULTS = ("mrr", "hits@1", "hits@3", "hits@10")
 
 
 def evaluation_table(evaluation: Evaluation, *, title: str | None = None) -> Table:
-    """The measures of both sides, of head and of tail queries, each with its 95 % interval."""
+    """The measures of both sides, of head and of tail queries, each with its 95 % interval; both stages if two."""
     rule = f"filtered, ties {evaluation.ties}, {len(evaluation.queries):,} queries, 95 % intervals"
     table = Table(title=escape(title or f"{evaluation.data}, {evaluation.split}"), caption=rule)
     table.add_column("queries")
     for each in STANDARD:
         table.add_column(HEADINGS[each.name], justify="right")
+    if evaluation.before is None:
+        _add_rows(table, evaluation, "{}")
+        return table
+    _add_rows(table, evaluation.before, "{}, stage 1")
+    table.add_section()
+    _add_rows(table, evaluation, "{}, stage 2")
+    return table
+
+
+def reranking_table(before: Evaluation, after: Evaluation, *, k: int) -> Table:
+    """What re-ranking changed: the paired test, the confusion of first places, and what the lists allow."""
+    table = Table("stage 1 to stage 2", "", title_justify="left", show_header=False)
+    for name, each in compare(before, after).items():
+        interval = f"[{each.low:+.4f}, {each.high:+.4f}]"
+        table.add_row(HEADINGS[name], escape(f"{each.difference:+.4f}  {interval}  p = {each.p:.4f}"))
+    total = len(before.queries)
+    words = {"11": "first before and after", "01": "put first", "10": "lost first place", "00": "never first"}
+    counts = confusion(before, after)
+    for key, word in words.items():
+        table.add_row(f"{key}  {word}", f"{counts[key]:,} ({counts[key] / total:.1%})")
+    for policy, values in before.recall((k,)).items():
+        table.add_row(f"recall@{k}, training answers {policy}", f"{values[f'recall@{k}']:.3f}")
+    return table
+
+
+def _add_rows(table: Table, evaluation: Evaluation, label: str) -> None:
     intervals = evaluation.intervals()
     for side, values in evaluation.summary().items():
         cells = (f"{value:.3f}{_interval(intervals[side][name])}" for name, value in values.items())
-        table.add_row(side, *cells)
-    return table
+        table.add_row(label.format(side), *cells)
 
 
 def results_table(folder: Path, *, links: str = "../results") -> str:
@@ -40,16 +65,26 @@ def results_table(folder: Path, *, links: str = "../results") -> str:
 
 
 def _row(record: Mapping[str, Any], link: str) -> list[str]:
-    both = record["stage1"]["both"]
+    both = _final(record)
     data = record["data"] if record["split"] == "test" else f"{record['data']} ({record['split']})"
     model = f"[{_model(record)}]({link})"
     return [data, model, *(f"{both[name]:.3f}" for name in RESULTS), _seconds(record), _target(record)]
 
 
+def _final(record: Mapping[str, Any]) -> Mapping[str, float]:
+    """The measures of both sides after the last stage."""
+    both: Mapping[str, float] = (record.get("stage2") or record["stage1"])["both"]
+    return both
+
+
 def _model(record: Mapping[str, Any]) -> str:
     """The model and its details, such as `complex, rank 128, epochs 12`."""
     details = {key: value for key, value in record.get("details", {}).items() if key not in NOT_SHOWN}
-    return ", ".join([str(record.get("model", "?")), *(f"{key} {value}" for key, value in details.items())])
+    second = details.pop("reranker", None)
+    words = [str(record.get("model", "?")), *(f"{key} {value}" for key, value in details.items())]
+    if second:
+        words.append(f"re-ranked, k {second['k']}, {second['lists']:,} lists, epochs {second['epochs']}")
+    return ", ".join(words)
 
 
 def _seconds(record: Mapping[str, Any]) -> str:
@@ -60,7 +95,7 @@ def _seconds(record: Mapping[str, Any]) -> str:
 
 def _target(record: Mapping[str, Any]) -> str:
     """What was to be reached, and whether it was."""
-    both = record["stage1"]["both"]
+    both = _final(record)
     wanted = record.get("target", {})
     parts = [f"{HEADINGS[name]} >= {value:.3f}" for name, value in wanted.items()]
     if not parts:

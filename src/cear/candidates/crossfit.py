@@ -1,0 +1,93 @@
+"""Cross-fitting: hold facts out of Stage 1, so that their lists look like those of facts nobody has seen.
+
+Folds are made by unordered entity pair: FB15K-237 took every pair that train links by another relation out of
+valid and test, so a fold of single facts would be easier than the facts to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from cear.candidates.config import CandidatesConfig, CrossfitConfig
+from cear.candidates.lists import Lists, make_lists
+from cear.data import KnowledgeBase
+from cear.nouns import Candidates, Ints, Queries
+from cear.progress import Progress, silent
+from cear.retrieval import Scorer, Stage1Config, train_stage1
+
+ValidateOn = Callable[[KnowledgeBase], Callable[[Scorer], float]]
+
+
+def fold_by_pair(facts: Ints, folds: int, *, seed: int) -> Ints:
+    """The fold of each fact, (fact,); all facts that link the same two entities, either way, share one."""
+    ends = np.sort(facts[:, [0, 2]], axis=1)
+    _, pair = np.unique(ends, axis=0, return_inverse=True)
+    dealt = np.random.default_rng([seed, folds]).permutation(int(pair.max(initial=-1)) + 1) % folds
+    return dealt[pair.reshape(-1)]
+
+
+def hold_out(kb: KnowledgeBase, fold_of: Ints, fold: int) -> tuple[KnowledgeBase, KnowledgeBase]:
+    """The knowledge base without a fold of its training facts, and one whose training facts are that fold.
+
+    Neither has test facts: nothing that trains for Stage 2 needs them.
+    """
+    facts = kb.facts("train")
+    rest, held_out = facts[fold_of != fold], facts[fold_of == fold]
+    return (
+        KnowledgeBase(kb.name, kb.entities, kb.relations, {"train": rest, "valid": kb.facts("valid")}),
+        KnowledgeBase(kb.name, kb.entities, kb.relations, {"train": held_out}),
+    )
+
+
+def crossfit_lists(
+    kb: KnowledgeBase,
+    stage1: Stage1Config,
+    config: CandidatesConfig,
+    crossfit: CrossfitConfig,
+    folder: Path,
+    *,
+    validate_on: ValidateOn,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Lists:
+    """Lists of held-out training queries, each fold's made by a Stage 1 that was trained without it.
+
+    `folder` keeps the trainings of the folds; an interrupted one continues there.
+    """
+    if crossfit.epochs is not None:
+        stage1 = stage1.model_copy(update={"epochs": crossfit.epochs})
+    fold_of = fold_by_pair(kb.facts("train"), crossfit.folds, seed=seed)
+    parts = []
+    for fold in range(crossfit.use):
+        rest, held_out = hold_out(kb, fold_of, fold)
+        scorer, _ = train_stage1(
+            rest, stage1, folder / f"fold{fold}", validate=validate_on(rest), seed=seed, progress=progress
+        )
+        queries = held_out.known("train").queries
+        parts.append(
+            make_lists(
+                scorer,
+                rest,
+                queries,
+                k=config.k,
+                known=config.known,
+                split="train",
+                digest=kb.digest,
+                model=f"{stage1.model}, cross-fitted {crossfit.use}/{crossfit.folds}",
+                progress=progress,
+            )
+        )
+    return _joined(parts)
+
+
+def _joined(parts: list[Lists]) -> Lists:
+    """The lists of several folds, one after the other."""
+    queries, found = [part.queries for part in parts], [part.candidates for part in parts]
+    return Lists(
+        Queries(np.concatenate([q.entity for q in queries]), np.concatenate([q.relation for q in queries])),
+        Candidates(np.concatenate([c.entities for c in found]), np.concatenate([c.scores for c in found])),
+        parts[0].manifest,
+    )

@@ -1,0 +1,86 @@
+"""Candidate lists on disk: one Parquet file with its manifest inside, so that any model can fill one.
+
+Columns: `entity` and `relation` of the query (a relation r + R asks for the head), `candidates` and `scores` in
+rank order, all integers being those of the knowledge base that the manifest's digest names.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from cear.candidates.lists import Lists, Manifest
+from cear.data import KnowledgeBase
+from cear.errors import DataError, MismatchError
+from cear.files import replacing
+from cear.nouns import NO_ENTITY, Candidates, Queries
+
+_MANIFEST = "cear"  # the key of the manifest in the file's metadata
+
+
+def write_lists(path: Path, lists: Lists) -> None:
+    """Write lists and their manifest, atomically."""
+    k = lists.candidates.k
+    table = pl.DataFrame(
+        {
+            "entity": lists.queries.entity,
+            "relation": lists.queries.relation,
+            "candidates": pl.Series(lists.candidates.entities.astype(np.int32), dtype=pl.Array(pl.Int32, k)),
+            "scores": pl.Series(lists.candidates.scores.astype(np.float32), dtype=pl.Array(pl.Float32, k)),
+        }
+    )
+    with replacing(path) as partial:
+        table.write_parquet(partial, metadata={_MANIFEST: json.dumps(asdict(lists.manifest))})
+
+
+def read_lists(path: Path, kb: KnowledgeBase) -> Lists:
+    """The lists in a file, checked against the knowledge base they must belong to."""
+    manifest = _manifest(path)
+    if manifest.digest != kb.digest:
+        raise MismatchError(
+            f"The candidates in {path} were made for {manifest.data!r} with digest {manifest.digest[:12]}; "
+            f"this is {kb.name!r} with digest {kb.digest[:12]}. Make them again for this knowledge base."
+        )
+    table = pl.read_parquet(path)
+    queries = Queries(table["entity"].to_numpy().astype(np.int64), table["relation"].to_numpy().astype(np.int64))
+    candidates = Candidates(table["candidates"].to_numpy().astype(np.int64), table["scores"].to_numpy())
+    _check(path, queries, candidates, kb)
+    return Lists(queries, candidates, manifest)
+
+
+def _manifest(path: Path) -> Manifest:
+    try:
+        text = pl.read_parquet_metadata(path).get(_MANIFEST)
+    except (FileNotFoundError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path} is not a file of candidates: {error}. Make it again.") from None
+    if text is None:
+        raise DataError(
+            f"{path} has no manifest, so it cannot be told which knowledge base its integers belong to. "
+            "Write it with cear.candidates.write_lists."
+        )
+    return Manifest(**json.loads(text))
+
+
+def _check(path: Path, queries: Queries, candidates: Candidates, kb: KnowledgeBase) -> None:
+    """Refuse integers that name nothing, scores that do not fall, and entities that stand twice in a list."""
+    entities, scores = candidates.entities, candidates.scores
+    inside = (queries.entity < kb.n_entities) & (queries.relation < 2 * kb.n_relations)
+    _refuse(path, ~inside | (queries.entity < 0) | (queries.relation < 0), "asks about an unknown entity or relation")
+    outside = (entities >= kb.n_entities) | (entities < NO_ENTITY)
+    _refuse(path, outside.any(axis=1), "names an unknown entity")
+    real = entities != NO_ENTITY
+    _refuse(path, (np.isnan(scores) | (np.isinf(scores) & real)).any(axis=1), "has a score that is not finite")
+    _refuse(path, (scores[:, 1:] > scores[:, :-1]).any(axis=1), "is not in rank order")
+    ordered = np.sort(np.where(real, entities, -1 - np.arange(candidates.k)), axis=1)
+    _refuse(path, (ordered[:, 1:] == ordered[:, :-1]).any(axis=1), "has an entity twice")
+
+
+def _refuse(path: Path, wrong: npt.ArrayLike, what: str) -> None:
+    places = np.flatnonzero(wrong)
+    if len(places):
+        raise DataError(f"{path}: list {places[0]} {what} ({len(places)} such lists). Make it again.")

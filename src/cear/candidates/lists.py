@@ -1,0 +1,89 @@
+"""Candidate lists of a knowledge base: made from scores alone, labelled from training facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cear.data import KnowledgeBase, KnownAnswers
+from cear.errors import MismatchError
+from cear.nouns import NO_ENTITY, Bools, Candidates, Ints, Queries, Ragged
+from cear.progress import Progress, silent
+from cear.retrieval import Scorer, top_k
+
+Known = Literal["keep", "drop"]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a file of lists says about itself."""
+
+    data: str
+    """The name of the knowledge base."""
+    digest: str
+    """Of its content: lists belong to one knowledge base."""
+    split: str
+    """Whose queries these are."""
+    k: int
+    known: Known
+    """Whether training answers were left in the lists."""
+    model: str
+    """Who made the lists."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The candidates of some queries of a knowledge base."""
+
+    queries: Queries
+    candidates: Candidates
+    manifest: Manifest
+
+    def __post_init__(self) -> None:
+        if len(self.queries) != len(self.candidates):
+            raise MismatchError(
+                f"{len(self.candidates)} lists for {len(self.queries)} queries: every query has exactly one list."
+            )
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __getitem__(self, which: slice | Ints | Bools) -> Lists:
+        chosen = Candidates(self.candidates.entities[which], self.candidates.scores[which])
+        return Lists(self.queries[which], chosen, self.manifest)
+
+
+def make_lists(
+    scorer: Scorer,
+    kb: KnowledgeBase,
+    queries: Queries,
+    *,
+    k: int,
+    known: Known,
+    split: str,
+    model: str,
+    digest: str | None = None,
+    progress: Progress = silent,
+) -> Lists:
+    """The best k of each query as scored; `known: drop` leaves out the training answers of `kb`.
+
+    `digest` names the knowledge base the lists are for, where `kb` is that one without a held-out fold.
+    """
+    drop = kb.known("train") if known == "drop" else None
+    found = top_k(scorer, queries, min(k, kb.n_entities), drop=drop, progress=progress)
+    return Lists(queries, found, Manifest(kb.name, digest or kb.digest, split, found.k, known, model))
+
+
+def labels(lists: Lists, answers: KnownAnswers) -> Bools:
+    """Which candidates are among these answers of their query, (query, candidate); pads never are."""
+    return among(lists.candidates.entities, answers.of_queries(lists.queries))
+
+
+def among(entities: Ints, answers: Ragged) -> Bools:
+    """Which entities of each row are in the same row of `answers`, (row, candidate)."""
+    width = 1 + max(int(entities.max(initial=NO_ENTITY)), int(answers.values.max(initial=NO_ENTITY)))
+    key = np.arange(len(entities))[:, None] * width + entities
+    found: Bools = np.isin(key, answers.rows * width + answers.values) & (entities != NO_ENTITY)
+    return found

@@ -1,0 +1,63 @@
+"""The evaluation of re-ranked lists: the list first, in its new order, then everything else as Stage 1 has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cear.candidates import Lists, among
+from cear.data import KnowledgeBase, KnownAnswers
+from cear.errors import MismatchError, ScoreError
+from cear.evaluation.evaluation import Evaluation
+from cear.nouns import NO_ENTITY, SPLITS, Floats, Ints, Ranks
+
+
+def rank_in_lists(lists: Lists, scores: Floats, gold: Ints, known: KnownAnswers, outside: Ranks) -> Ranks:
+    """The filtered rank of each gold: within its list by `scores`, or behind its list as Stage 1 ranked it.
+
+    Nothing is dropped: a gold that its list lacks keeps its Stage-1 rank, `outside`, or the first place after the
+    list where a tie had put it before.
+    """
+    entities = lists.candidates.entities
+    _refuse_bad_scores(scores, entities)
+    others = among(entities, known.of_queries(lists.queries)) & (entities != gold[:, None])
+    competes = (entities != NO_ENTITY) & ~others
+    is_gold = entities == gold[:, None]
+    found = is_gold.any(axis=1)
+    height = np.where(found, np.max(scores, axis=1, where=is_gold, initial=-np.inf), -np.inf)[:, None]
+    above = (competes & (scores > height)).sum(axis=1)
+    tied = (competes & ~is_gold & (scores == height)).sum(axis=1)
+    behind = np.maximum(outside.above, competes.sum(axis=1))
+    return Ranks(np.where(found, above, behind), np.where(found, tied, outside.tied))
+
+
+def reranked(
+    before: Evaluation, kb: KnowledgeBase, lists: Lists, scores: Floats, *, seconds: float = 0.0
+) -> Evaluation:
+    """The evaluation after Stage 2, which keeps the one before it as `before`."""
+    same = np.array_equal(before.queries.entity, lists.queries.entity)
+    if not same or not np.array_equal(before.queries.relation, lists.queries.relation):
+        raise MismatchError("The lists are not those of the evaluated queries. Make them from the same queries.")
+    known = kb.known(*SPLITS[: SPLITS.index(before.split) + 1])
+    ranks = rank_in_lists(lists, scores, before.gold, known, before.ranks)
+    return replace(before, ranks=ranks, before=before, seconds=before.seconds + seconds)
+
+
+def confusion(before: Evaluation, after: Evaluation) -> dict[str, int]:
+    """How many queries have the gold first before and after, `01` being those that re-ranking put right."""
+    first, second = (each.ranks.under(each.ties) <= 1 for each in (before, after))
+    return {
+        f"{int(a)}{int(b)}": int(((first == a) & (second == b)).sum()) for a in (False, True) for b in (False, True)
+    }
+
+
+def _refuse_bad_scores(scores: Floats, entities: Ints) -> None:
+    if scores.shape != entities.shape:
+        raise ScoreError(f"Scores of shape {scores.shape} for lists of shape {entities.shape}.")
+    bad = ~np.isfinite(scores) & (entities != NO_ENTITY)
+    if bad.any():
+        raise ScoreError(
+            f"The re-ranker gave {int(bad.sum())} scores that are not finite, the first in list "
+            f"{int(np.argmax(bad.any(axis=1)))}. Was its training stable?"
+        )

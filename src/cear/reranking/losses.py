@@ -1,0 +1,31 @@
+"""Losses over lists: scores and labels (list, candidate), with padded places left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+ListLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def bce(scores: Tensor, positive: Tensor, real: Tensor) -> Tensor:
+    """Binary cross-entropy of each candidate on its own, the mean over all of them: the paper's loss."""
+    cells = nn.functional.binary_cross_entropy_with_logits(scores, positive.float(), reduction="none")
+    return cells[real].mean()
+
+
+def softmax(scores: Tensor, positive: Tensor, real: Tensor) -> Tensor:
+    """-log P(answer) by a softmax over the list, the mean over the answers of each list, then over lists.
+
+    Other answers of the list are no competitors.
+    """
+    scores = scores.masked_fill(~real, -torch.inf)
+    others = scores.masked_fill(positive, -torch.inf).logsumexp(-1, keepdim=True)
+    each = torch.logaddexp(scores, others) - scores
+    each = each.masked_fill(~positive, 0.0)
+    return (each.sum(-1) / positive.sum(-1).clamp_min(1)).mean()
+
+
+LIST_LOSSES: dict[str, ListLoss] = {"bce": bce, "softmax": softmax}

@@ -1,0 +1,130 @@
+"""A re-ranker: new scores for candidate lists. The contract of Stage 2, and the paper's way to keep it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.candidates import Lists
+from cear.data import KnowledgeBase
+from cear.files import read_json, write_json
+from cear.nouns import NO_ENTITY, Bools, Floats, Ints, Queries
+from cear.progress import Progress, silent
+from cear.reranking.batches import fill
+from cear.reranking.config import SequenceConfig
+from cear.reranking.encoders import load_encoder, positions, special_tokens
+from cear.reranking.features import stage1_features
+from cear.reranking.model import CrossEntityModel
+from cear.reranking.sequences import Assembler, SequenceBatch
+from cear.reranking.surface import surface_forms
+from cear.tensors import read_tensors, write_tensors
+
+HEAD, CONFIG, ENCODER = "head.safetensors", "reranker.json", "encoder"
+
+
+class Reranker(Protocol):
+    """Anything that scores the candidates of lists anew."""
+
+    def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
+        """A score for each candidate, (query, candidate), higher is better; -inf where a list is padded."""
+
+
+class SequenceReranker:
+    """Reads the query and all candidates of a list in one sequence."""
+
+    def __init__(
+        self, kb: KnowledgeBase, config: SequenceConfig, *, seed: int = 0, encoder: Path | None = None,
+        download: bool = False,
+    ) -> None:  # fmt: skip
+        self.config, self._seed = config, seed
+        model_config = config if encoder is None else config.model_copy(update={"encoder": str(encoder)})
+        language_model, self.tokenizer = load_encoder(model_config, seed=seed, download=download)
+        self.model = CrossEntityModel(language_model, config, seed=seed)
+        forms = surface_forms(kb, self.tokenizer, width=config.form_tokens, text=config.text)
+        self._assembler = Assembler(
+            forms, special_tokens(self.tokenizer), width=config.form_tokens, positions=positions(language_model)
+        )
+
+    @torch.inference_mode()
+    def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
+        """A score for each candidate; it depends on its own list alone, not on what shares its batch."""
+        self.model.eval()
+        features = stage1_features(lists.candidates)
+        scores = np.empty(lists.candidates.entities.shape, np.float32)
+        with progress("Re-ranking", len(lists)) as bar:
+            for rows in fill(self.lengths(lists), self.config.max_tokens):
+                scores[rows] = self.score(lists[rows], features[rows]).numpy()
+                bar.advance(len(rows))
+        return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)
+
+    def score(self, lists: Lists, features: Floats) -> Tensor:
+        """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
+        order = self._order(lists)
+        entities = np.take_along_axis(lists.candidates.entities, order, axis=1)
+        seen = torch.from_numpy(np.take_along_axis(features, order[..., None], axis=1))
+        scores: Tensor = self.model(self._assemble(lists.queries, entities), self._per_sequence(seen)).view(
+            entities.shape
+        )
+        back = torch.from_numpy(np.argsort(order, axis=1))
+        return scores.gather(1, back)
+
+    def lengths(self, lists: Lists) -> Ints:
+        """The tokens that each list costs, (list,): what batches are filled by."""
+        entities = lists.candidates.entities
+        if self.config.attention == "cross":
+            return self._assembler.lengths(lists.queries, entities)
+        singles = self._assembler.lengths(*_one_at_a_time(lists.queries, entities)).reshape(entities.shape)
+        longest: Ints = singles.max(axis=1)
+        return longest * lists.candidates.k
+
+    def shortened(self, lists: Lists) -> Bools:
+        """Which lists have surface forms cut below the configured tokens, because they would not fit, (list,)."""
+        return self._assembler.widths(lists.queries, lists.candidates.entities) < self.config.form_tokens
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write encoder, tokenizer, head and settings: all that `from_pretrained` needs beside the KB."""
+        self.model.encoder.save_pretrained(folder / ENCODER)
+        self.tokenizer.save_pretrained(folder / ENCODER)
+        head = {key: value for key, value in self.model.state_dict().items() if not key.startswith("encoder.")}
+        write_tensors(folder / HEAD, head)
+        write_json(folder / CONFIG, {"config": self.config.model_dump(), "seed": self._seed})
+
+    @classmethod
+    def from_pretrained(cls, folder: Path, kb: KnowledgeBase) -> Self:
+        """The re-ranker saved in a folder, for a knowledge base: its own, or another one's names."""
+        saved = read_json(folder / CONFIG)
+        config = SequenceConfig.parse({**saved["config"], "init": "pretrained"}, source=str(folder / CONFIG))
+        reranker = cls(kb, config, seed=saved["seed"], encoder=folder / ENCODER)
+        reranker.config = SequenceConfig.parse(saved["config"], source=str(folder / CONFIG))
+        reranker.model.load_state_dict(read_tensors(folder / HEAD)[0], strict=False)
+        return reranker
+
+    def _order(self, lists: Lists) -> Ints:
+        """Where each candidate stands in the sequence, (list, candidate): Stage 1's order, or one drawn per list."""
+        entities = lists.candidates.entities
+        if self.config.order == "stage1":
+            return np.broadcast_to(np.arange(lists.candidates.k), entities.shape).copy()
+        # A function of the query alone, so that a list has one order whenever it is read; pads stay last.
+        draws = [
+            np.random.default_rng([self._seed, int(e), int(r)]).random(lists.candidates.k)
+            for e, r in zip(lists.queries.entity, lists.queries.relation, strict=True)
+        ]
+        return np.argsort(np.where(entities == NO_ENTITY, 2.0, np.array(draws)), axis=1, kind="stable")
+
+    def _assemble(self, queries: Queries, entities: Ints) -> SequenceBatch:
+        if self.config.attention == "independent":
+            queries, entities = _one_at_a_time(queries, entities)
+        return self._assembler.assemble(queries, entities)
+
+    def _per_sequence(self, features: Tensor) -> Tensor:
+        return features.flatten(0, 1).unsqueeze(1) if self.config.attention == "independent" else features
+
+
+def _one_at_a_time(queries: Queries, entities: Ints) -> tuple[Queries, Ints]:
+    """Each list as k lists of one candidate."""
+    k = entities.shape[1]
+    return Queries(np.repeat(queries.entity, k), np.repeat(queries.relation, k)), entities.reshape(-1, 1)

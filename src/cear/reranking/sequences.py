@@ -1,0 +1,110 @@
+"""The paper's sequence, `[CLS] s [SPC] r [SEP] o1 [SEP] … ok [SEP]`, put together from pieces made once.
+
+The direction is a token before the relation. A list is never cut: where the encoder has too few positions for all
+candidates, the surface forms of that list are shortened, all to the same number of tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.errors import ConfigError
+from cear.nouns import NO_ENTITY, Ints, Queries, Ragged
+from cear.reranking.encoders import SpecialTokens
+from cear.reranking.surface import SurfaceForms, concatenate, cut, surround
+
+_NO_SLOT = -1  # a token of no candidate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequenceBatch:
+    """Sequences side by side, padded to the longest."""
+
+    tokens: Tensor  # (sequence, position)
+    mask: Tensor  # (sequence, position), False where padded
+    slots: Tensor  # (sequence, position): which candidate a token belongs to, or -1
+    k: int
+
+
+class Assembler:
+    """Puts a query and its candidates into one sequence of tokens."""
+
+    def __init__(self, forms: SurfaceForms, special: SpecialTokens, *, width: int, positions: int) -> None:
+        self._forms, self._special = forms, special
+        self._width, self._positions = width, positions
+        self._n_entities = len(forms.entities)
+        self._pieces = lru_cache(maxsize=None)(self._make_pieces)
+
+    def widths(self, queries: Queries, entities: Ints) -> Ints:
+        """How many tokens a surface form may have in each list, (list,): all, unless the list would not fit."""
+        rows = self._rows(queries, entities)
+        widths = np.full(len(queries), self._width)
+        for width in range(self._width, 0, -1):
+            lengths = self._pieces(width).counts[rows].sum(axis=1)
+            widths[lengths > self._positions] = width - 1
+            if (lengths <= self._positions).all():
+                break
+        if not widths.all():
+            raise ConfigError(
+                f"{entities.shape[1]} candidates do not fit into {self._positions} positions, even with one token "
+                "each. Set a smaller candidates.k, or use an encoder with more positions."
+            )
+        return widths
+
+    def lengths(self, queries: Queries, entities: Ints) -> Ints:
+        """The number of tokens of each sequence, (list,)."""
+        rows, widths = self._rows(queries, entities), self.widths(queries, entities)
+        lengths = np.zeros(len(queries), np.int64)
+        for width in np.unique(widths).tolist():
+            lengths[widths == width] = self._pieces(width).counts[rows[widths == width]].sum(axis=1)
+        return lengths
+
+    def assemble(self, queries: Queries, entities: Ints) -> SequenceBatch:
+        """The sequences of these lists; a padded place of a list takes no token."""
+        rows, widths = self._rows(queries, entities), self.widths(queries, entities)
+        lengths = self.lengths(queries, entities)
+        shape = (len(queries), int(lengths.max(initial=0)))
+        tokens, slots = np.full(shape, self._special.pad), np.full(shape, _NO_SLOT)
+        filled = np.arange(shape[1]) < lengths[:, None]
+        for width in np.unique(widths).tolist():
+            chosen = widths == width
+            pieces = self._pieces(width).take(rows[chosen].reshape(-1))
+            place = filled & chosen[:, None]
+            tokens[place] = pieces.values
+            slots[place] = _slots(pieces, rows.shape[1])
+        as_tensor = torch.from_numpy
+        return SequenceBatch(as_tensor(tokens), as_tensor(filled), as_tensor(slots), k=entities.shape[1])
+
+    def _rows(self, queries: Queries, entities: Ints) -> Ints:
+        """The pieces of each sequence, (list, 2 + k): subject, relation, candidates."""
+        n, last = self._n_entities, 2 * self._n_entities + 2 * len(self._forms.relations)
+        query = np.stack([n + queries.entity, 2 * n + queries.relation], axis=1)
+        return np.concatenate([query, np.where(entities == NO_ENTITY, last, entities)], axis=1)
+
+    def _make_pieces(self, width: int) -> Ragged:
+        """Candidates `o [SEP]`, subjects `[CLS] s [SPC]`, relations `[TAIL] r [SEP]` and `[HEAD] r [SEP]`, nothing."""
+        token = self._special
+        entities, relations = cut(self._forms.entities, width), cut(self._forms.relations, width)
+        separator = np.array([token.separator])
+        return concatenate(
+            [
+                surround(entities, np.zeros(0, np.int64), separator),
+                surround(entities, np.array([token.start]), np.array([token.space])),
+                surround(relations, np.array([token.ask_tail]), separator),
+                surround(relations, np.array([token.ask_head]), separator),
+                Ragged(np.zeros(2, np.int64), np.zeros(0, np.int64)),
+            ]
+        )
+
+
+def _slots(pieces: Ragged, per_list: int) -> Ints:
+    """The candidate of each token, -1 for those of the query and for separators."""
+    slot = np.tile(np.arange(-2, per_list - 2), len(pieces) // per_list)
+    slots = np.repeat(np.maximum(slot, _NO_SLOT), pieces.counts)
+    slots[pieces.offsets[1:][pieces.counts > 0] - 1] = _NO_SLOT  # the last token of a piece separates
+    return slots

@@ -1,0 +1,76 @@
+"""Surface forms: the tokens of every entity and relation, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cear.data import KnowledgeBase, Vocabulary
+from cear.nouns import Ints, Ragged
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceForms:
+    """The tokens of each entity and each relation, without special tokens."""
+
+    entities: Ragged
+    relations: Ragged
+
+
+def surface_forms(kb: KnowledgeBase, tokenizer: PreTrainedTokenizerBase, *, width: int, text: str) -> SurfaceForms:
+    """The first `width` tokens of every name, or of every name and description."""
+    entities = texts(kb.entities) if text == "description" else kb.entities.table["name"].to_list()
+    return SurfaceForms(
+        _tokens(entities, tokenizer, width), _tokens(kb.relations.table["name"].to_list(), tokenizer, width)
+    )
+
+
+def texts(vocabulary: Vocabulary) -> list[str]:
+    """Name and description of each, as one text."""
+    table = vocabulary.table
+    return [f"{name}, {more}" if more else name for name, more in table.select("name", "description").iter_rows()]
+
+
+def _tokens(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, width: int) -> Ragged:
+    if not lines:
+        return Ragged(np.zeros(1, np.int64), np.zeros(0, np.int64))
+    rows = tokenizer(list(lines), add_special_tokens=False, truncation=True, max_length=width)["input_ids"]
+    return ragged([row or [tokenizer.unk_token_id or 0] for row in rows])  # a name of unknown signs is still a name
+
+
+def ragged(rows: Sequence[Sequence[int]]) -> Ragged:
+    """Rows of tokens, one after the other."""
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return Ragged(offsets, np.fromiter((token for row in rows for token in row), np.int64, count=int(offsets[-1])))
+
+
+def cut(rows: Ragged, width: int) -> Ragged:
+    """The first `width` tokens of each row."""
+    within = np.arange(len(rows.values)) - np.repeat(rows.offsets[:-1], rows.counts)
+    offsets = np.concatenate([[0], np.cumsum(np.minimum(rows.counts, width))]).astype(np.int64)
+    return Ragged(offsets, rows.values[within < width])
+
+
+def surround(rows: Ragged, before: Ints, after: Ints) -> Ragged:
+    """Each row between two constant pieces."""
+    parts = concatenate([_repeat(before, len(rows)), rows, _repeat(after, len(rows))])
+    order = np.arange(len(rows))
+    woven = parts.take(np.stack([order, len(rows) + order, 2 * len(rows) + order], axis=1).reshape(-1))
+    return Ragged(woven.offsets[::3], woven.values)
+
+
+def concatenate(tables: Sequence[Ragged]) -> Ragged:
+    """The rows of several tables, one table after the other."""
+    counts = np.concatenate([table.counts for table in tables])
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Ragged(offsets, np.concatenate([table.values for table in tables]))
+
+
+def _repeat(piece: Ints, times: int) -> Ragged:
+    return Ragged(np.arange(times + 1, dtype=np.int64) * len(piece), np.tile(piece, times))

@@ -1,0 +1,117 @@
+"""Stage 2 as a training task: lists with answers in, loss out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.candidates import Lists, labels
+from cear.data import KnowledgeBase
+from cear.errors import DataError
+from cear.nouns import NO_ENTITY, Ints
+from cear.progress import Progress, silent
+from cear.reranking.batches import deal
+from cear.reranking.config import SequenceConfig
+from cear.reranking.features import stage1_features
+from cear.reranking.losses import LIST_LOSSES
+from cear.reranking.reranker import SequenceReranker
+from cear.training import Schedule, State, fit
+
+Validate = Callable[[SequenceReranker], float]
+
+
+class Stage2Task:
+    """The loss of each batch of lists, for the loop in `cear.training`.
+
+    Every random choice, dropout included, is a function of (seed, epoch, step).
+    """
+
+    def __init__(self, reranker: SequenceReranker, lists: Lists, kb: KnowledgeBase, validate: Validate, *, seed: int):
+        positive = labels(lists, kb.known("train"))
+        useful = np.flatnonzero(positive.any(axis=1))  # a list without an answer has no order to learn
+        if not len(useful):
+            raise DataError(
+                f"None of the {len(lists)} training lists holds an answer: there is nothing to learn. "
+                "Set a larger candidates.k, or train Stage 1 longer."
+            )
+        self.model = reranker.model
+        self._reranker, self._lists, self._positive = reranker, lists[useful], positive[useful]
+        self._features = stage1_features(self._lists.candidates)
+        self._lengths = reranker.lengths(self._lists)
+        self._validate, self._seed = validate, seed
+        self._batches = lru_cache(maxsize=2)(self._deal)
+        config = reranker.config
+        encoder, rest = reranker.model.encoder, [p for n, p in self.model.named_parameters() if "encoder." not in n]
+        self.optimizer = torch.optim.AdamW(
+            [
+                {"params": [*encoder.parameters()], "lr": config.learning_rate},
+                {"params": rest, "lr": config.head_learning_rate},
+            ],
+            fused=True,
+        )
+
+    def __len__(self) -> int:
+        """Batches in an epoch; each epoch deals anew, so later ones may differ by a few."""
+        return len(self._batches(0))
+
+    def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
+        """The loss of each batch of an epoch."""
+        self.model.train()
+        batches = self._batches(epoch)
+        for step in range(first, len(batches)):
+            self._set_rates((epoch + step / len(batches)) / self._reranker.config.epochs)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(int(np.random.default_rng([self._seed, epoch, step]).integers(2**62)))
+                yield self._loss(batches[step])
+
+    def validate(self) -> float:
+        """Filtered MRR of the re-ranked lists of some validation facts."""
+        return self._validate(self._reranker)
+
+    def _loss(self, rows: Ints) -> Tensor:
+        lists = self._lists[rows]
+        scores = self._reranker.score(lists, self._features[rows])
+        real = torch.from_numpy(lists.candidates.entities != NO_ENTITY)
+        return LIST_LOSSES[self._reranker.config.loss](scores, torch.from_numpy(self._positive[rows]), real)
+
+    def _set_rates(self, done: float) -> None:
+        """Both learning rates fall linearly to zero over the training."""
+        config = self._reranker.config
+        for group, rate in zip(
+            self.optimizer.param_groups, (config.learning_rate, config.head_learning_rate), strict=True
+        ):
+            group["lr"] = rate * (1 - done)
+
+    def _deal(self, epoch: int) -> list[Ints]:
+        """The batches of an epoch, over a sample of the lists when the configuration limits them."""
+        rng = np.random.default_rng([self._seed, epoch])
+        count = min(self._reranker.config.lists or len(self._lists), len(self._lists))
+        chosen = np.sort(rng.choice(len(self._lists), count, replace=False))
+        return [chosen[batch] for batch in deal(self._lengths[chosen], self._reranker.config.max_tokens, rng)]
+
+
+def train_stage2(
+    kb: KnowledgeBase,
+    config: SequenceConfig,
+    lists: Lists,
+    folder: Path,
+    *,
+    validate: Validate,
+    seed: int = 0,
+    download: bool = False,
+    progress: Progress = silent,
+) -> tuple[SequenceReranker, State]:
+    """The re-ranker that was best on validation, and how training went; resumes what `folder` holds."""
+    reranker = SequenceReranker(kb, config, seed=seed, download=download)
+    task = Stage2Task(reranker, lists, kb, validate, seed=seed)
+    schedule = Schedule(config.epochs, 1, config.patience, config.checkpoint_seconds)
+    described = f"{config.model_dump_json()} {seed} {kb.digest} {lists.manifest}"
+    fingerprint = hashlib.sha256(described.encode()).hexdigest()
+    state = fit(task, schedule, folder, fingerprint=fingerprint, progress=progress)
+    return reranker, state

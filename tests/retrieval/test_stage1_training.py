@@ -159,3 +159,23 @@ def test_every_kind_of_training_learns_the_training_facts(
     assert before < 0.35
     assert after > 0.8
     assert state.epoch == 30
+
+
+class TestDecay:
+    def rates(self, towns: KnowledgeBase, decay: str, *, first: int = 0) -> list[float]:
+        """The step size before each step of two epochs, from step `first` of the second on."""
+        optimizer = {"learning_rate": 0.4, "decay": decay}
+        config = Stage1Config.model_validate({"rank": 2, "batch": 50, "epochs": 2, "optimizer": optimizer})
+        scorer = build_scorer(config, towns.n_entities, towns.n_relations)
+        task = Stage1Task(scorer, towns, config, lambda _: 0.0, seed=0)
+        assert len(task) == 2
+        return [task.optimizer.param_groups[0]["lr"] for _ in task.losses(1, first=first)]
+
+    def test_linear_falls_to_zero_over_all_epochs(self, towns: KnowledgeBase) -> None:
+        assert self.rates(towns, "linear") == pytest.approx([0.2, 0.1])
+
+    def test_a_training_that_goes_on_has_the_same_step_size(self, towns: KnowledgeBase) -> None:
+        assert self.rates(towns, "linear", first=1) == pytest.approx([0.1])
+
+    def test_none_keeps_it(self, towns: KnowledgeBase) -> None:
+        assert self.rates(towns, "none") == [0.4, 0.4]

@@ -40,6 +40,8 @@ class OptimizerConfig(Settings):
     """Adagrad suits softmax losses, Adam RotatE's own."""
     learning_rate: PositiveFloat = 0.1
     """The step size."""
+    decay: Literal["none", "linear"] = "none"
+    """linear lets the step size fall to zero over all epochs, which Adam wants and Adagrad does by itself."""
 
 
 class Stage1Config(Settings):

@@ -41,12 +41,20 @@ class Stage1Task:
 
     def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
         """Loss + regulariser + relation prediction of each step."""
-        for batch in self._queries.epoch(epoch, first=first):
+        for step, batch in enumerate(self._queries.epoch(epoch, first=first), start=first):
+            self._set_rate(epoch + step / len(self))
             yield self._loss(batch)
 
     def validate(self) -> float:
         """Filtered MRR on the validation split."""
         return self._validate(self.model)
+
+    def _set_rate(self, epochs_done: float) -> None:
+        """The step size as a function of the place in the training alone, so that a resumed one has the same."""
+        optimizer = self._config.optimizer
+        left = 1 - epochs_done / self._config.epochs if optimizer.decay == "linear" else 1.0
+        for group in self.optimizer.param_groups:
+            group["lr"] = optimizer.learning_rate * left
 
     def _loss(self, batch: Batch) -> Tensor:
         config = self._config

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ def replacing(path: Path) -> Iterator[Path]:
 def remove_leftovers(folder: Path) -> None:
     """Delete what writes that were killed left in a folder. Only for a folder that nobody writes to now."""
     for partial in folder.glob(".*.partial"):
-        partial.unlink(missing_ok=True)
+        shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -129,9 +130,17 @@ class Run:
         return Queries(np.array([self.kb.entities.find(object)]), np.array([r + self.kb.n_relations]))
 
 
-def run(config: RunConfig, out: Path | str, *, download: bool = False, progress: Progress = silent) -> Run:
+def run(
+    config: RunConfig,
+    out: Path | str,
+    *,
+    reuse: Path | str | None = None,
+    download: bool = False,
+    progress: Progress = silent,
+) -> Run:
     """Train what the configuration says into the folder `out`; continues there if it was interrupted.
 
+    `reuse` names a run whose Stage 1, and lists where they are made alike, are taken over rather than made again.
     `download` allows a named data set that is not on this machine to be fetched.
     """
     out = Path(out)
@@ -140,6 +149,8 @@ def run(config: RunConfig, out: Path | str, *, download: bool = False, progress:
     _refuse_no_valid(kb)
     remove_leftovers(out)
     _claim(out, config, kb)
+    if reuse is not None:
+        take_over(Path(reuse), out, config, kb)
     scorer, state = train_stage1(
         kb, config.stage1, out / "stage1", validate=valid_mrr(kb), seed=config.seed, progress=progress
     )
@@ -189,6 +200,19 @@ def _claim(out: Path, config: RunConfig, kb: KnowledgeBase) -> None:
     with replacing(out / "config.yaml") as partial:
         partial.write_text(dump_config(config), encoding="utf-8")
     write_json(out / "run.json", {"data": kb.name, "digest": kb.digest, "version": __version__})
+
+
+def take_over(other: Path, out: Path, config: RunConfig, kb: KnowledgeBase) -> None:
+    """Copy from another run what this one would make in the same way: Stage 1, and perhaps the training lists."""
+    there = load_config(other / "config.yaml")
+    _refuse_other(other, "digest", read_json(other / "run.json")["digest"], kb.digest)
+    for key in ("seed", "stage1"):
+        _refuse_other(other, key, getattr(there, key), getattr(config, key))
+    parts = ["stage1", *(["crossfit", "candidates"] if there.candidates == config.candidates else [])]
+    for part in parts:
+        if (other / part).exists() and not (out / part).exists():
+            shutil.copytree(other / part, out / f".{part}.partial")
+            (out / f".{part}.partial").rename(out / part)  # whole or not at all
 
 
 def _refuse_no_valid(kb: KnowledgeBase) -> None:

@@ -20,6 +20,9 @@ def run(
     out: Annotated[Path, typer.Option(help="The folder of the run; an interrupted run continues there.")] = Path(
         "runs/latest"
     ),
+    reuse: Annotated[
+        Path | None, typer.Option(help="A run with the same Stage 1, which is taken over rather than trained again.")
+    ] = None,
     download: Annotated[bool, typer.Option("--download", help="Fetch a known data set that is not here.")] = False,
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Leave out lines of the data that cannot be read, and count them.")
@@ -39,7 +42,8 @@ def run(
 
     changes = [*(overrides or ()), *(["skip_bad_lines=true"] if skip_bad_lines else [])]
     with resumable():
-        finished = run_pipeline(load_config(config, changes), out, download=download, progress=progress_bar)
+        settings = load_config(config, changes)
+        finished = run_pipeline(settings, out, reuse=reuse, download=download, progress=progress_bar)
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
     evaluation = finished.evaluate(split, facts=facts, progress=progress_bar)
     show(evaluation, finished)

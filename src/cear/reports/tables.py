@@ -27,9 +27,10 @@ def evaluation_table(evaluation: Evaluation, *, title: str | None = None) -> Tab
     if evaluation.before is None:
         _add_rows(table, evaluation, "{}")
         return table
-    _add_rows(table, evaluation.before, "{}, stage 1")
+    table.columns[0].header = "stage, queries"
+    _add_rows(table, evaluation.before, "1 {}")
     table.add_section()
-    _add_rows(table, evaluation, "{}, stage 2")
+    _add_rows(table, evaluation, "2 {}")
     return table
 
 
@@ -37,8 +38,8 @@ def reranking_table(before: Evaluation, after: Evaluation, *, k: int) -> Table:
     """What re-ranking changed: the paired test, the confusion of first places, and what the lists allow."""
     table = Table("stage 1 to stage 2", "", title_justify="left", show_header=False)
     for name, each in compare(before, after).items():
-        interval = f"[{each.low:+.4f}, {each.high:+.4f}]"
-        table.add_row(HEADINGS[name], escape(f"{each.difference:+.4f}  {interval}  p = {each.p:.4f}"))
+        interval = f"{each.low:+.3f} to {each.high:+.3f}"
+        table.add_row(HEADINGS[name], f"{each.difference:+.4f} ({interval}), p = {each.p:.4f}")
     total = len(before.queries)
     words = {"11": "first before and after", "01": "put first", "10": "lost first place", "00": "never first"}
     counts = confusion(before, after)

@@ -167,3 +167,11 @@ class TestJson:
         text = (tmp_path / "file.json").read_text(encoding="utf-8")
         assert text == '{\n  "name": "São Tomé"\n}\n'
         assert json.loads(text) == {"name": "São Tomé"}
+
+
+def test_a_folder_that_was_left_half_copied_is_removed_too(tmp_path: Path) -> None:
+    (tmp_path / ".stage1.partial").mkdir()
+    (tmp_path / ".stage1.partial" / "best.safetensors").write_bytes(b"half")
+    (tmp_path / "stage2").mkdir()
+    remove_leftovers(tmp_path)
+    assert names(tmp_path) == ["stage2"]

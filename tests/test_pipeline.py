@@ -249,3 +249,25 @@ def test_an_interrupted_run_continues_to_the_same_weights(finished: Run, tmp_pat
     assert again.training.history == finished.training.history
     files = [folder / "stage1" / "best.safetensors" for folder in (finished.folder, tmp_path)]
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+class TestReuse:
+    def test_a_run_takes_over_the_stage_1_of_another_and_does_not_train_it_again(
+        self, finished: Run, tmp_path: Path
+    ) -> None:
+        taken = run(finished.config, tmp_path / "second", reuse=finished.folder)
+        assert taken.training == finished.training, "its seconds too: nothing was trained"
+        for part in ("checkpoint.safetensors", "best.safetensors"):
+            theirs, ours = (each.folder / "stage1" / part for each in (finished, taken))
+            assert theirs.read_bytes() == ours.read_bytes()
+
+    def test_another_stage_1_is_refused(self, finished: Run, towns_folder: Path, tmp_path: Path) -> None:
+        with pytest.raises(MismatchError, match="another stage1"):
+            run(config_of(towns_folder, rank=9), tmp_path / "second", reuse=finished.folder)
+
+    def test_another_knowledge_base_is_refused(
+        self, finished: Run, write_towns: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        other = write_towns(tmp_path / "other", test=[(0, 0, 25)])
+        with pytest.raises(MismatchError, match="another digest"):
+            run(config_of(other), tmp_path / "second", reuse=finished.folder)

@@ -145,7 +145,7 @@ def run(
     """
     out = Path(out)
     use_threads(config.threads)
-    kb = data.load(config.data, skip_bad_lines=config.skip_bad_lines, download=download)
+    kb = _load(config, config.data, download=download)
     _refuse_no_valid(kb)
     remove_leftovers(out)
     _claim(out, config, kb)
@@ -171,7 +171,7 @@ def open_run(folder: Path | str, *, source: str | None = None) -> Run:
         )
     config = load_config(folder / "config.yaml")
     use_threads(config.threads)
-    kb = data.load(source or config.data, skip_bad_lines=config.skip_bad_lines)
+    kb = _load(config, source or config.data)
     _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
     scorer = build_scorer(config.stage1, kb.n_entities, kb.n_relations, seed=config.seed)
     scorer.load_state_dict(load_weights(folder / "stage1"))
@@ -189,6 +189,10 @@ def use_threads(threads: int | None) -> None:
     """Let PyTorch, and the compiled kernels that follow it, use so many CPU threads; None keeps what it chose."""
     if threads is not None:
         torch.set_num_threads(threads)
+
+
+def _load(config: RunConfig, source: str, *, download: bool = False) -> KnowledgeBase:
+    return data.load(source, skip_bad_lines=config.skip_bad_lines, variant=config.variant, download=download)
 
 
 def _claim(out: Path, config: RunConfig, kb: KnowledgeBase) -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cear.data.assembling import by_appearance, encode
-from cear.data.draft import FACT, ReadOptions
+from cear.data.draft import FACT, ReadOptions, word_types
 from cear.nouns import Bools, Ints, Split
 
 
@@ -32,8 +31,9 @@ def split_facts(facts: pl.DataFrame, options: ReadOptions) -> dict[Split, pl.Dat
 
 
 def _as_integers(facts: pl.DataFrame) -> Ints:
-    whole: dict[Split, pl.DataFrame] = {"train": facts}
-    return encode(facts, by_appearance(whole, "subject", "object"), by_appearance(whole, "relation"))
+    """Facts in words as some integers, (fact, 3), the same for the same word."""
+    coded = facts.select(FACT).cast(word_types())
+    return coded.select(pl.all().to_physical().cast(pl.Int64)).to_numpy()
 
 
 def _needed_in_train(facts: Ints) -> Bools:

@@ -13,20 +13,23 @@ from cear.errors import DataError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The good rows of a file, all text but for their line numbers, and the bad lines that were left out."""
+    """The good rows of a file, text or codes of text but for their line numbers, and the bad lines left out."""
 
     rows: pl.DataFrame  # the shape's columns, and LINE
     skipped: tuple[BadLine, ...] = ()
 
 
-def read_table(path: Path, shape: Shape, *, skip_bad_lines: bool = False) -> Table:
-    """The rows of a text table; blank lines do not count, any other misfit is an error or is skipped."""
-    rows = _read_fast(path, shape)
+def read_table(path: Path, shape: Shape, *, types: pl.Schema | None = None, skip_bad_lines: bool = False) -> Table:
+    """The rows of a text table; blank lines do not count, any other misfit is an error or is skipped.
+
+    `types` says which columns are kept as codes, see `cear.data.draft.word_types`; the others are text.
+    """
+    types = pl.Schema({column: types[column] if types and column in types else pl.String() for column in shape.columns})
+    rows = _read_fast(path, shape, types)
     if rows is None:
         rows, bad = read_line_by_line(path, shape)
-        if bad:
-            refuse(bad, skip_bad_lines=skip_bad_lines)
-        return Table(rows, tuple(bad))
+        refuse(bad, skip_bad_lines=skip_bad_lines)
+        return Table(rows.cast(types), tuple(bad))
     return Table(rows)
 
 
@@ -38,20 +41,24 @@ def refuse(bad: list[BadLine], *, skip_bad_lines: bool, skippable: bool = True) 
         raise DataError(f"{bad[0]}{more} {advice}")
 
 
-def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
+def _read_fast(path: Path, shape: Shape, types: pl.Schema) -> pl.DataFrame | None:
     """The rows as polars reads them, or None when some line does not fit."""
+    lines = pl.scan_csv(
+        path,
+        separator=shape.separator,
+        quote_char='"' if shape.quoted else None,
+        has_header=False,
+        glob=False,  # a path may hold brackets
+        skip_lines=shape.skip_lines,
+        schema={**types, **dict.fromkeys(shape.unread, pl.String())},
+        row_index_name=LINE,
+        row_index_offset=1 + shape.skip_lines,
+    )
+    # Only columns that are asked for are looked at, and without a look a line with too many fields goes unseen.
+    looked_at = [pl.col(column).is_null() for column in shape.unread]
     try:
-        rows = pl.read_csv(
-            path,
-            separator=shape.separator,
-            quote_char='"' if shape.quoted else None,
-            has_header=False,
-            glob=False,  # a path may hold brackets
-            skip_lines=shape.skip_lines,
-            schema=dict.fromkeys(shape.columns, pl.String),
-            row_index_name=LINE,
-            row_index_offset=1 + shape.skip_lines,
-        )
+        # Streaming, so that columns that are only looked at are never all in memory.
+        rows = lines.select(LINE, *shape.columns, *looked_at).collect(engine="streaming").drop(shape.unread)
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
     except pl.exceptions.PolarsError:
@@ -62,4 +69,7 @@ def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
 
 
 def _has_empty(values: pl.Series) -> bool:
-    return values.null_count() > 0 or bool((values.str.len_bytes() == 0).any())
+    if values.null_count():
+        return True
+    words = values if values.dtype == pl.String else values.unique().cast(pl.String)
+    return bool((words.str.strip_chars().str.len_bytes() == 0).any())

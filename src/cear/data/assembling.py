@@ -11,7 +11,7 @@ import polars as pl
 from cear.data.draft import FACT, TEXT, Draft, DraftMentions
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.mentions import ONE_NAME, Mentions
-from cear.data.numbering import NO_NUMBER, Numbering, as_given, by_appearance, coded, in_integers
+from cear.data.numbering import NO_NUMBER, Numbered, as_given, by_appearance, places
 from cear.data.vocabulary import SCHEMA, Kind, Vocabulary
 from cear.nouns import SPLITS, Bools, Ints, Ragged, Split
 
@@ -28,10 +28,10 @@ class Assembled:
 
 def assemble(draft: Draft, name: str) -> Assembled:
     """The knowledge base of a draft: integers by first appearance, each fact once a split, texts attached."""
-    splits = coded({split: draft.splits[split] for split in SPLITS if split in draft.splits})
-    entities = _numbering(splits, draft.entity_ids, "subject", "object")
-    relations = _numbering(splits, draft.relation_ids, "relation")
-    facts = {split: in_integers(words, entities, relations) for split, words in splits.items()}
+    splits = {split: draft.splits[split] for split in SPLITS if split in draft.splits}
+    entities = _numbered(splits, draft.entity_ids, "subject", "object")
+    relations = _numbered(splits, draft.relation_ids, "relation")
+    facts = {split: np.insert(ends, 1, relations.columns[split].T, axis=1) for split, ends in entities.columns.items()}
     firsts = {split: _firsts(each, len(entities), len(relations)) for split, each in facts.items()}
     kb = KnowledgeBase(
         name,
@@ -48,26 +48,28 @@ def assemble(draft: Draft, name: str) -> Assembled:
     )
 
 
-def _numbering(splits: Mapping[Split, pl.DataFrame], given: pl.Series | None, *columns: str) -> Numbering:
-    if given is None:
-        return by_appearance(splits, *columns)
-    return as_given(given, next(iter(splits.values()))[columns[0]])
+def _numbered(splits: Mapping[Split, pl.DataFrame], given: pl.Series | None, *columns: str) -> Numbered:
+    return by_appearance(splits, *columns) if given is None else as_given(given, splits, *columns)
 
 
 def _firsts(facts: Ints, n_entities: int, n_relations: int) -> Bools:
     """Which facts have not stood before, (fact,)."""
     if n_entities**2 * n_relations < 2**63:
         s, r, o = facts.T
-        first = pl.Series((r * n_entities + s) * n_entities + o).is_first_distinct()
+        packed = (r * n_entities + s) * n_entities + o
+        ordered = np.sort(packed)
+        if (ordered[1:] != ordered[:-1]).all():  # the usual case, and sorting is the quickest way to know
+            return np.ones(len(facts), bool)
+        first = pl.Series(packed).is_first_distinct()
     else:  # three numbers do not fit in one
         first = pl.DataFrame(facts, schema=list(FACT)).select(pl.struct(FACT).is_first_distinct()).to_series()
     firsts: Bools = first.to_numpy()
     return firsts
 
 
-def _mentions(draft: DraftMentions, entities: Numbering, firsts: Mapping[Split, Bools]) -> Mentions:
+def _mentions(draft: DraftMentions, entities: Numbered, firsts: Mapping[Split, Bools]) -> Mentions:
     """The things of a draft with those of their mentions that some fact names, linked to the facts that are kept."""
-    table = draft.members.select("thing", entity=pl.Series(entities.numbers(draft.members["id"])))
+    table = draft.members.select("thing", entity=pl.Series(places(draft.members["id"], entities.words)))
     table = table.filter(pl.col("entity") != NO_NUMBER).unique().sort("thing", "entity")
     counts = np.bincount(table["thing"].to_numpy(), minlength=draft.members["thing"].n_unique())
     members = Ragged(np.concatenate([[0], np.cumsum(counts)]), table["entity"].to_numpy())

@@ -68,7 +68,7 @@ class DraftMentions:
 class Draft:
     """A knowledge base before its ids are integers."""
 
-    splits: Mapping[Split, pl.DataFrame]  # columns FACT, text or codes of `word_types`
+    splits: Mapping[Split, pl.DataFrame]  # columns FACT, all text
     entity_texts: pl.DataFrame | None = None  # columns TEXT; ids distinct, name or description may be null
     relation_texts: pl.DataFrame | None = None
     entity_ids: pl.Series | None = None
@@ -80,13 +80,3 @@ class Draft:
     """Repeated facts that the reader itself has dropped already."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """What was understood and left out on purpose, with counts."""
-
-
-def word_types() -> pl.Schema:
-    """Types that keep the words of facts as 4-byte codes: one new code book for entities, one for relations.
-
-    A word is hashed once, while the file is read, and never again; tens of millions of facts fit in memory.
-    A code book lives as long as a column of its codes does: keep the first while you make the next.
-    """
-    entity, relation = (pl.Categorical(pl.Categories.random()) for _ in range(2))
-    return pl.Schema({"subject": entity, "relation": relation, "object": entity})

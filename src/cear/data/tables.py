@@ -13,23 +13,19 @@ from cear.errors import DataError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The good rows of a file, text or codes of text but for their line numbers, and the bad lines left out."""
+    """The good rows of a file, all text but for their line numbers, and the bad lines that were left out."""
 
     rows: pl.DataFrame  # the shape's columns, and LINE
     skipped: tuple[BadLine, ...] = ()
 
 
-def read_table(path: Path, shape: Shape, *, types: pl.Schema | None = None, skip_bad_lines: bool = False) -> Table:
-    """The rows of a text table; blank lines do not count, any other misfit is an error or is skipped.
-
-    `types` says which columns are kept as codes, see `cear.data.draft.word_types`; the others are text.
-    """
-    types = pl.Schema({column: types[column] if types and column in types else pl.String() for column in shape.columns})
-    rows = _read_fast(path, shape, types)
+def read_table(path: Path, shape: Shape, *, skip_bad_lines: bool = False) -> Table:
+    """The rows of a text table; blank lines do not count, any other misfit is an error or is skipped."""
+    rows = _read_fast(path, shape)
     if rows is None:
         rows, bad = read_line_by_line(path, shape)
         refuse(bad, skip_bad_lines=skip_bad_lines)
-        return Table(rows.cast(types), tuple(bad))
+        return Table(rows, tuple(bad))
     return Table(rows)
 
 
@@ -41,7 +37,7 @@ def refuse(bad: list[BadLine], *, skip_bad_lines: bool, skippable: bool = True) 
         raise DataError(f"{bad[0]}{more} {advice}")
 
 
-def _read_fast(path: Path, shape: Shape, types: pl.Schema) -> pl.DataFrame | None:
+def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
     """The rows as polars reads them, or None when some line does not fit."""
     lines = pl.scan_csv(
         path,
@@ -50,7 +46,7 @@ def _read_fast(path: Path, shape: Shape, types: pl.Schema) -> pl.DataFrame | Non
         has_header=False,
         glob=False,  # a path may hold brackets
         skip_lines=shape.skip_lines,
-        schema={**types, **dict.fromkeys(shape.unread, pl.String())},
+        schema=dict.fromkeys((*shape.columns, *shape.unread), pl.String()),
         row_index_name=LINE,
         row_index_offset=1 + shape.skip_lines,
     )
@@ -69,7 +65,4 @@ def _read_fast(path: Path, shape: Shape, types: pl.Schema) -> pl.DataFrame | Non
 
 
 def _has_empty(values: pl.Series) -> bool:
-    if values.null_count():
-        return True
-    words = values if values.dtype == pl.String else values.unique().cast(pl.String)
-    return bool((words.str.strip_chars().str.len_bytes() == 0).any())
+    return values.null_count() > 0 or bool((values.str.strip_chars().str.len_bytes() == 0).any())

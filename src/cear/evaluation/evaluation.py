@@ -178,6 +178,7 @@ def _others(known: KnownAnswers, queries: Queries, golds: Ragged) -> Ints:
 
 def _cardinality(kb: KnowledgeBase, queries: Queries) -> Labels:
     """The cardinality of each query's relation, judged from training facts, (query,)."""
-    kinds = cardinalities(kb.facts("train"))
+    train = kb.facts("train")
+    kinds = cardinalities(train[np.isin(train[:, 1], queries.relation % kb.n_relations)])
     labels = np.array([kinds.get(relation, UNSEEN) for relation in range(kb.n_relations)])
     return labels[queries.relation % kb.n_relations]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
-
-from cear.data.draft import FACT, Draft, ReadOptions, word_types
+from cear.data.draft import FACT, Draft, ReadOptions
 from cear.data.lines import Shape
 from cear.data.readers.texts import read_texts
 from cear.data.tables import Table, read_table
@@ -24,9 +22,9 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions) -> Draft:
     """The facts and texts of a folder; valid and test may be absent."""
-    skip, types = options.skip_bad_lines, word_types()
+    skip = options.skip_bad_lines
     files = {split: file for split in SPLITS if (file := facts_file(path, split))}
-    tables = {split: _facts(file, types, skip_bad_lines=skip) for split, file in files.items()}
+    tables = {split: _facts(file, skip_bad_lines=skip) for split, file in files.items()}
     entities = read_texts(path, "entity", rule=options.text, skip_bad_lines=skip)
     relations = read_texts(path, "relation", rule="name", skip_bad_lines=skip)
     every = [*tables.values(), *(texts for texts in (entities, relations) if texts)]
@@ -49,8 +47,8 @@ def facts_file(folder: Path, split: Split) -> Path | None:
     return found[0] if found else None
 
 
-def _facts(path: Path, types: pl.Schema, *, skip_bad_lines: bool) -> Table:
-    table = read_table(path, _SHAPE, types=types, skip_bad_lines=skip_bad_lines)
+def _facts(path: Path, *, skip_bad_lines: bool) -> Table:
+    table = read_table(path, _SHAPE, skip_bad_lines=skip_bad_lines)
     if table.rows.is_empty():
         raise DataError(f"{path} holds no facts; expected lines of {_SHAPE}. Fill it or remove it.")
     return table

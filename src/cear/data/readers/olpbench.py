@@ -8,7 +8,7 @@ from typing import get_args
 
 import polars as pl
 
-from cear.data.draft import FACT, Draft, DraftMentions, ReadOptions, Variant, word_types
+from cear.data.draft import FACT, Draft, DraftMentions, ReadOptions, Variant
 from cear.data.lines import LINE, BadLine, Shape, first_lines
 from cear.data.tables import Table, read_table, refuse
 from cear.errors import DataError
@@ -17,7 +17,7 @@ from cear.nouns import Split
 HELD_OUT: dict[Split, str] = {"valid": "validation_data_linked.txt", "test": "test_data.txt"}
 MENTIONS = ("subject mentions", "object mentions")
 BETWEEN = "|||"
-NOTE = r":impl_\S*"  # of the extractor, on a token of a relation: has:impl_poss-clause
+NOTE = ":impl_"  # of the extractor, on a token of a relation: has:impl_poss-clause
 
 
 def recognises(path: Path) -> bool:
@@ -27,16 +27,16 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions) -> Draft:
     """The facts of one training file, of `validation_data_linked` and `test_data`, with the mentions these give."""
-    types, skip = word_types(), options.skip_bad_lines
-    tables: dict[Split, Table] = {"train": _read_train(path, options, types)}
+    skip = options.skip_bad_lines
+    tables: dict[Split, Table] = {"train": _read_train(path, options)}
     for split, name in HELD_OUT.items():
         if (path / name).is_file():
-            tables[split] = _read_linked(path / name, types, skip_bad_lines=skip)
+            tables[split] = _read_linked(path / name, skip_bad_lines=skip)
     splits = {split: table.rows.select(FACT) for split, table in tables.items()}
     linked = {split: table.rows for split, table in tables.items() if split in HELD_OUT}
     return Draft(
         splits=splits,
-        relation_texts=_without_notes(pl.concat([facts["relation"].unique() for facts in splits.values()])),
+        relation_texts=_without_notes([facts["relation"] for facts in splits.values()]),
         mentions=_mentions(linked) if linked else None,
         skipped=tuple(line for table in tables.values() for line in table.skipped),
     )
@@ -47,7 +47,7 @@ def train_file(variant: Variant) -> str:
     return f"train_data_{variant}.txt"
 
 
-def _read_train(path: Path, options: ReadOptions, types: pl.Schema) -> Table:
+def _read_train(path: Path, options: ReadOptions) -> Table:
     file = path / train_file(options.variant)
     if not file.is_file():
         there = [variant for variant in get_args(Variant) if (path / train_file(variant)).is_file()]
@@ -55,12 +55,12 @@ def _read_train(path: Path, options: ReadOptions, types: pl.Schema) -> Table:
     # What stands in the last two columns of training files is empty, or subject and object again.
     columns = "".join(first_lines(file, 1)).split("\t")
     shape = Shape(FACT, unread=MENTIONS if len(columns) > len(FACT) else ())
-    return read_table(file, shape, types=types, skip_bad_lines=options.skip_bad_lines)
+    return read_table(file, shape, skip_bad_lines=options.skip_bad_lines)
 
 
-def _read_linked(path: Path, types: pl.Schema, *, skip_bad_lines: bool) -> Table:
+def _read_linked(path: Path, *, skip_bad_lines: bool) -> Table:
     """The facts of a file with the mentions of their ends; an empty mention makes a bad line."""
-    table = read_table(path, Shape((*FACT, *MENTIONS)), types=types, skip_bad_lines=skip_bad_lines)
+    table = read_table(path, Shape((*FACT, *MENTIONS)), skip_bad_lines=skip_bad_lines)
     empty = [(_listed(column).list.contains("")).alias(column) for column in MENTIONS]
     rows = table.rows.select(LINE, *empty).filter(pl.any_horizontal(MENTIONS))
     bad = [
@@ -91,14 +91,15 @@ def _mentions(linked: Mapping[Split, pl.DataFrame]) -> DraftMentions:
 
 def _form(rows: pl.DataFrame, end: str) -> pl.DataFrame:
     """One end of each fact: the surface form there, and the mentions that the line lists for it."""
-    return rows.select(form=pl.col(end).cast(pl.String), listed=f"{end} mentions")
+    return rows.select(form=end, listed=f"{end} mentions")
 
 
 def _listed(column: str) -> pl.Expr:
     return pl.col(column).str.split(BETWEEN).list.eval(pl.element().str.strip_chars())
 
 
-def _without_notes(relations: pl.Series) -> pl.DataFrame:
-    """Names of relations without the notes of the extractor, which are no words."""
-    words = pl.DataFrame({"id": relations.unique().cast(pl.String)}).filter(pl.col("id").str.contains(NOTE))
-    return words.select("id", name=pl.col("id").str.replace_all(NOTE, ""), description=pl.lit(None, pl.String))
+def _without_notes(columns: list[pl.Series]) -> pl.DataFrame:
+    """Names of those relations that carry notes of the extractor, without these, for they are no words."""
+    noted = pl.concat([column.filter(column.str.contains(NOTE, literal=True)) for column in columns]).unique()
+    name = pl.col("id").str.replace_all(rf"{NOTE}\S*", "")
+    return pl.DataFrame({"id": noted}).select("id", name=name, description=pl.lit(None, pl.String))

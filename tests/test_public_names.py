@@ -33,7 +33,8 @@ PUBLIC: dict[str, str] = {
         "train_stage2"
     ),
     "cear.retrieval": (
-        "ComplEx DistMult DotProductScorer MODELS RotatE Scorer Stage1Config TransE build_scorer top_k train_stage1"
+        "ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig MODELS RotatE Scorer SideTraining "
+        "Stage1Config TransE build_scorer top_k train_extreme_text train_stage1"
     ),
 }
 

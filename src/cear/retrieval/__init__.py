@@ -3,6 +3,7 @@
 from cear.retrieval.complex import ComplEx
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.distmult import DistMult
+from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, train_extreme_text
 from cear.retrieval.models import MODELS, build_scorer
 from cear.retrieval.rotate import RotatE
 from cear.retrieval.scorer import DotProductScorer, Scorer
@@ -15,11 +16,15 @@ __all__ = [
     "ComplEx",
     "DistMult",
     "DotProductScorer",
+    "ExtremeText",
+    "ExtremeTextConfig",
     "RotatE",
     "Scorer",
+    "SideTraining",
     "Stage1Config",
     "TransE",
     "build_scorer",
     "top_k",
+    "train_extreme_text",
     "train_stage1",
 ]

@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.retrieval.threads import torch_threads
+
 _TINIEST = 1e-30  # far below what float32 adds to a square, and enough for the square root's gradient
 _TINY = 1e-12  # under the square root: keeps the gradient finite where query and entity coincide
 
@@ -83,13 +85,10 @@ class _SumOfModuli(torch.autograd.Function):
 
 
 def _run(kernel: Any, *inputs_and_output: Tensor) -> None:
-    """Run a kernel on as many threads as PyTorch uses, and leave that number as it was."""
+    """Run a kernel on as many threads as PyTorch uses."""
     *inputs, output = inputs_and_output
-    threads = torch.get_num_threads()
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
-    kernel(*map(_numpy, inputs), output.numpy())
-    if torch.get_num_threads() != threads:  # both share OpenMP, and numba sets its number when it first starts
-        torch.set_num_threads(threads)
+    with torch_threads():
+        kernel(*map(_numpy, inputs), output.numpy())
 
 
 def _numpy(x: Tensor) -> np.ndarray[Any, np.dtype[np.float32]]:

@@ -1,0 +1,7 @@
+"""ExtremeText: a probabilistic label tree over all entities, asked with the words of the query."""
+
+from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.model import ExtremeText
+from cear.retrieval.extreme_text.training import SideTraining, train_extreme_text
+
+__all__ = ["ExtremeText", "ExtremeTextConfig", "SideTraining", "train_extreme_text"]

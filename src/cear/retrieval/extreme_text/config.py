@@ -1,0 +1,30 @@
+"""Every setting of ExtremeText and its default."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from cear.settings import Settings
+
+
+class ExtremeTextConfig(Settings):
+    """A label tree over all entities, asked with the words of the query; one model for tails, one for heads."""
+
+    dim: PositiveInt = 300
+    """Coordinates of a feature's and of a classifier's vector."""
+    buckets: PositiveInt = 2_000_000
+    """Numbers that pairs of neighbouring words are hashed to; vectors are kept for those that training uses."""
+    frequent: NonNegativeInt = 5
+    """How many of the relation's most frequent answers a query is extended by."""
+    tree: Literal["huffman", "kmeans"] = "huffman"
+    """huffman: frequent entities near the root. kmeans: entities with similar queries and names near each other."""
+    arity: int = Field(2, ge=2)
+    """Children of a node."""
+    learning_rate: PositiveFloat = 0.1
+    """At the start; it falls in a straight line to 0."""
+    epochs: PositiveInt = 5
+    """Passes over the training facts. The learning rate ends with the last one, so there is no early stop."""
+    checkpoint_seconds: NonNegativeFloat = Field(600.0, exclude=True)  # in no dump: it does not change the result
+    """Seconds between two checkpoints inside an epoch; every epoch ends with one."""

@@ -1,0 +1,54 @@
+"""A model before training: its label tree and its first vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cear.retrieval.extreme_text import kernels
+from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.examples import Examples
+from cear.retrieval.extreme_text.huffman import huffman_tree
+from cear.retrieval.extreme_text.kmeans import kmeans_tree
+from cear.retrieval.extreme_text.side import SideModel, Vectors
+from cear.retrieval.extreme_text.tree import LabelTree
+
+_WIDTH = 64  # of the random vectors by which k-means compares labels
+_BLOCK = 2**18  # queries whose vectors are in memory at a time
+
+
+def fresh_model(examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> SideModel:
+    """A model that knows nothing: small random vectors of features, classifiers that say 1/2."""
+    tree = build_tree(examples, config, seeds)
+    features = np.random.default_rng(seeds).random((examples.texts.n_features, config.dim), np.float32)
+    features = (2 * features - 1) / np.float32(config.dim)  # as fastText does
+    return SideModel(examples.texts, tree, features, np.zeros((tree.n_rows, config.dim), np.float32))
+
+
+def build_tree(examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> LabelTree:
+    """The tree over all entities that the settings ask for."""
+    if config.tree == "huffman":
+        return huffman_tree(np.bincount(examples.answer, minlength=len(examples.names)), arity=config.arity)
+    return kmeans_tree(label_vectors(examples, np.random.default_rng(seeds)), arity=config.arity)
+
+
+def label_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
+    """A unit vector per entity: the queries that it answers and its own name, both as random projections."""
+    texts = examples.texts.features
+    projection = random.standard_normal((examples.texts.n_features, _WIDTH), np.float32)
+    total = np.zeros((len(examples.names), _WIDTH), np.float32)
+    for first in range(0, len(examples), _BLOCK):
+        facts = np.arange(first, min(first + _BLOCK, len(examples)))
+        queries = kernels.pool_all(examples.rows(facts), texts.offsets, texts.values, projection)
+        np.add.at(total, examples.answer[facts], queries)
+    return _unit(_unit(total) + _unit(_name_vectors(examples, random)))
+
+
+def _name_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
+    names = examples.names
+    projection = random.standard_normal((names.values.max() + 1, _WIDTH), np.float32)
+    vectors: Vectors = kernels.pool_all(np.arange(len(names))[:, None], names.offsets, names.values, projection)
+    return vectors
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))

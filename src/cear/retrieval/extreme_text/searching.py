@@ -1,0 +1,67 @@
+"""Compiled loops: the best labels of a query by a best-first search, and the probabilities of all of them."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import heapq
+
+import numba
+import numpy as np
+
+from cear.retrieval.extreme_text.kernels import compiled, compiled_parallel, dot, log_sigmoid
+from cear.retrieval.extreme_text.tree import NO_LABEL, ROOT
+
+
+@compiled
+def best_first(vector, tree, nodes, known, entities, scores):  # pragma: no cover
+    """Fill `entities` with the most probable labels, those in `known` (ascending) left out, and `scores` with log P.
+
+    P only falls on the way down, so a leaf that is the best of all open nodes is the best of all leaves left.
+    """
+    open_nodes = [(np.float32(0), ROOT)]  # (-log P, node)
+    found = 0
+    while len(open_nodes) and found < len(entities):
+        cost, node = heapq.heappop(open_nodes)
+        label = tree.label[node]
+        if label == NO_LABEL:
+            first, row, n = tree.first[node], tree.row[node], tree.children[node]
+            for i in range(n if n > 2 else 1):
+                z = dot(nodes[row + i], vector)
+                heapq.heappush(open_nodes, (cost - log_sigmoid(z), first + i))
+            if n == 2:
+                heapq.heappush(open_nodes, (cost - log_sigmoid(-z), first + 1))
+        elif not stands_in(label, known):
+            entities[found], scores[found] = label, -cost
+            found += 1
+
+
+@compiled
+def stands_in(label, known):  # pragma: no cover
+    """Whether a label is one of these, (label,) ascending."""
+    place = np.searchsorted(known, label)
+    return place < len(known) and known[place] == label
+
+
+@compiled_parallel
+def search(vectors, tree, nodes, known_starts, known, entities, scores):  # pragma: no cover
+    """The best labels of each query into `entities` and `scores`, (query, k)."""
+    for i in numba.prange(len(vectors)):
+        drop = known[known_starts[i] : known_starts[i + 1]]
+        best_first(vectors[i], tree, nodes, drop, entities[i], scores[i])
+
+
+@compiled_parallel
+def log_probabilities(logits, tree):  # pragma: no cover
+    """The log-probability of every label from what the classifiers say: (query, classifier) -> (query, label)."""
+    scores = np.empty((len(logits), len(tree.leaf)), np.float32)
+    for i in numba.prange(len(logits)):
+        reached = np.zeros(len(tree.parent), np.float32)  # log P of each node
+        for child in range(1, len(tree.parent)):
+            node = tree.parent[child]
+            place = child - tree.first[node]
+            pair = tree.children[node] == 2
+            z = logits[i, tree.row[node] + (0 if pair else place)]
+            reached[child] = reached[node] + log_sigmoid(-z if pair and place else z)
+        for label in range(len(tree.leaf)):
+            scores[i, label] = reached[tree.leaf[label]]
+    return scores

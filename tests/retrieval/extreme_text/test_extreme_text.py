@@ -1,0 +1,216 @@
+"""ExtremeText as a retriever: a step is the gradient, training learns and resumes, files are mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from cear.data import KnowledgeBase
+from cear.errors import DataError, MismatchError
+from cear.evaluation import evaluate
+from cear.nouns import SIDES, Queries, Side
+from cear.retrieval import ExtremeText, ExtremeTextConfig, top_k, train_extreme_text
+from cear.retrieval.extreme_text import kernels, training
+from cear.retrieval.extreme_text.examples import Examples
+from cear.retrieval.extreme_text.fresh import fresh_model
+from cear.retrieval.extreme_text.side import SideModel
+from cear.tensors import read_tensors
+
+SMALL = ExtremeTextConfig(dim=16, epochs=30, learning_rate=0.5, buckets=1000)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Training on one thread is a function of its arguments."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "PART", 7)
+
+
+def weights(folder: Path) -> dict[str, bytes]:
+    """Every array of both sides, to the bit."""
+    files = {side: read_tensors(training.side_file(folder, side))[0] for side in SIDES}
+    return {f"{side} {name}": array.numpy().tobytes() for side in SIDES for name, array in files[side].items()}
+
+
+class TestAStep:
+    """One example through the compiled kernel, and the same through autograd."""
+
+    @pytest.mark.parametrize("arity", [2, 3])
+    def test_follows_the_gradient_of_the_logistic_loss_of_the_path_and_its_siblings(
+        self, towns: KnowledgeBase, arity: int
+    ) -> None:
+        model, rows, answer = self.example(towns, arity)
+        features = torch.from_numpy(model.features.copy()).requires_grad_()
+        nodes = torch.from_numpy(model.nodes.copy()).requires_grad_()
+        loss = self.loss(model, rows[0], int(answer[0]), features, nodes)
+        loss.backward()
+        texts = model.texts.features
+        found = kernels.train(
+            rows, answer, texts.offsets, texts.values, model.tree, model.features, model.nodes, (0.1, 0.1), 1
+        )
+        assert found == pytest.approx(loss.item(), rel=1e-5)
+        for before, after in ((features, model.features), (nodes, model.nodes)):
+            assert before.grad is not None
+            torch.testing.assert_close(torch.from_numpy(after), before.detach() - 0.1 * before.grad)
+
+    @staticmethod
+    def example(kb: KnowledgeBase, arity: int) -> tuple[SideModel, np.ndarray, np.ndarray]:
+        config = ExtremeTextConfig(dim=8, arity=arity)
+        examples = Examples.of(kb, "tail", config)
+        model = fresh_model(examples, config, [0])
+        model.nodes[:] = np.random.default_rng(0).standard_normal(model.nodes.shape)
+        return model, examples.rows(np.array([3])), examples.answer[[3]]
+
+    @staticmethod
+    def loss(
+        model: SideModel, texts: np.ndarray, answer: int, features: torch.Tensor, nodes: torch.Tensor
+    ) -> torch.Tensor:
+        ids = np.concatenate([model.texts.features.row(text) for text in texts])
+        vector = features[torch.from_numpy(ids)].mean(0)
+        tree, child, total = model.tree, int(model.tree.leaf[answer]), torch.zeros(())
+        while child != 0:
+            node = int(tree.parent[child])
+            place, row, n = child - tree.first[node], int(tree.row[node]), int(tree.children[node])
+            z = nodes[row : row + (1 if n == 2 else n)] @ vector
+            wanted = torch.tensor([1.0 - place] if n == 2 else np.eye(n, dtype=np.float32)[place])
+            total = total + torch.nn.functional.binary_cross_entropy_with_logits(z, wanted, reduction="sum")
+            child = node
+        return total
+
+
+class TestTraining:
+    @pytest.mark.parametrize("tree", ["huffman", "kmeans"])
+    def test_learns_its_facts_in_both_directions(self, towns: KnowledgeBase, tmp_path: Path, tree: str) -> None:
+        config = SMALL.model_copy(update={"tree": tree, "epochs": 300, "frequent": 0, "learning_rate": 2.0})
+        model, sides = train_extreme_text(towns, config, tmp_path)
+        figures = evaluate(model, towns, "train").summary()
+        assert min(figures[side]["mrr"] for side in SIDES) > 0.5
+        assert all(state.losses[-1] < state.losses[0] / 4 for state in sides.values())
+
+    def test_the_first_loss_is_a_coin_for_every_decision(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        model, sides = train_extreme_text(towns, SMALL.model_copy(update={"learning_rate": 1e-9}), tmp_path)
+        depths = model._sides[0].tree.depths()[towns.facts("train")[:, 2]]
+        assert sides["tail"].losses[0] == pytest.approx(np.log(2) * depths.mean(), rel=1e-4)
+
+    @pytest.mark.usefixtures("small_parts")
+    def test_one_thread_gives_the_same_every_time(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        for name in ("one", "other"):
+            train_extreme_text(towns, SMALL, tmp_path / name)
+        assert weights(tmp_path / "one") == weights(tmp_path / "other")
+        train_extreme_text(towns, SMALL, tmp_path / "third", seed=1)
+        assert weights(tmp_path / "one") != weights(tmp_path / "third")
+
+    @pytest.mark.usefixtures("small_parts")
+    @pytest.mark.parametrize("stop", [1, 9, 60])
+    def test_interrupted_it_goes_on_to_the_same_weights(
+        self, towns: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+    ) -> None:
+        eager = ExtremeTextConfig(**SMALL.model_dump(), checkpoint_seconds=0)
+        train_extreme_text(towns, eager, tmp_path / "whole")
+        train_part, calls = training._train_part, iter(range(10**6))
+
+        def interrupted(*arguments: object) -> float:
+            if next(calls) == stop:
+                raise KeyboardInterrupt
+            return train_part(*arguments)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(training, "_train_part", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train_extreme_text(towns, eager, tmp_path / "killed")
+        train_extreme_text(towns, eager, tmp_path / "killed")
+        assert weights(tmp_path / "whole") == weights(tmp_path / "killed")
+
+    def test_what_is_finished_is_not_trained_again(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        train_extreme_text(towns, SMALL, tmp_path)
+        before = {side: training.side_file(tmp_path, side).stat().st_mtime_ns for side in SIDES}
+        train_extreme_text(towns, SMALL, tmp_path)
+        assert before == {side: training.side_file(tmp_path, side).stat().st_mtime_ns for side in SIDES}
+
+    def test_a_folder_of_other_settings_is_refused(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        train_extreme_text(towns, SMALL, tmp_path)
+        with pytest.raises(MismatchError, match="another configuration"):
+            train_extreme_text(towns, SMALL.model_copy(update={"dim": 4}), tmp_path)
+
+    def test_no_facts_nothing_to_learn(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        empty = KnowledgeBase("empty", towns.entities, towns.relations, {})
+        with pytest.raises(DataError, match="'empty' has no training facts"):
+            train_extreme_text(empty, SMALL, tmp_path)
+
+    def test_other_test_facts_change_nothing(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        poison = np.array([[i, i % 3, (7 * i + 3) % 30] for i in range(25)])
+        other = KnowledgeBase(
+            "p", towns.entities, towns.relations, {"train": towns.facts("train"), "valid": poison, "test": poison}
+        )
+        for kb in (towns, other):
+            train_extreme_text(kb, SMALL, tmp_path / kb.name)
+        one, two = (ExtremeText.load(tmp_path / name) for name in ("towns", "p"))
+        queries = towns.queries("test")
+        assert torch.equal(one.score_all(queries), two.score_all(queries))
+
+    def test_two_threads_learn_as_well(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        torch.set_num_threads(2)
+        _, sides = train_extreme_text(towns, SMALL.model_copy(update={"epochs": 300}), tmp_path)
+        assert all(state.losses[-1] < state.losses[0] / 2 for state in sides.values())
+
+
+class TestTheRetriever:
+    @pytest.fixture
+    def model(self, towns: KnowledgeBase, tmp_path: Path) -> ExtremeText:
+        return train_extreme_text(towns, SMALL, tmp_path)[0]
+
+    def test_its_lists_are_those_of_its_scores(self, model: ExtremeText, towns: KnowledgeBase) -> None:
+        queries, known = towns.queries("test"), towns.known("train")
+        by_tree = model.top_k(queries, 7, drop=known)
+        by_scores = top_k(model, queries, 7, drop=known)  # type: ignore[arg-type]
+        np.testing.assert_allclose(by_tree.scores, by_scores.scores, rtol=1e-4)
+
+    def test_among_are_some_of_the_scores(self, model: ExtremeText, towns: KnowledgeBase) -> None:
+        queries, among = towns.queries("test"), torch.tensor([4, 0, 29])
+        torch.testing.assert_close(model.score_all(queries, among), model.score_all(queries)[:, among])
+
+    def test_heads_and_tails_in_any_order(self, model: ExtremeText, towns: KnowledgeBase) -> None:
+        queries = towns.queries("test")
+        mixed = np.random.default_rng(0).permutation(len(queries))
+        assert np.array_equal(model.top_k(queries[mixed], 5).entities, model.top_k(queries, 5).entities[mixed])
+
+    def test_no_queries_no_lists(self, model: ExtremeText) -> None:
+        nothing = Queries(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        assert model.top_k(nothing, 4).entities.shape == (0, 4)
+        assert model.score_all(nothing).shape == (0, model.n_entities)
+
+    def test_loaded_it_is_the_same(self, model: ExtremeText, towns: KnowledgeBase, tmp_path: Path) -> None:
+        queries = towns.queries("test")
+        assert torch.equal(ExtremeText.load(tmp_path).score_all(queries), model.score_all(queries))
+
+    @pytest.mark.parametrize("side", SIDES)
+    def test_a_missing_side_is_named(self, model: ExtremeText, tmp_path: Path, side: Side) -> None:
+        del model
+        training.side_file(tmp_path, side).unlink()
+        with pytest.raises(DataError, match=f"{side}.safetensors cannot be read"):
+            ExtremeText.load(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells what is mapped")
+def test_files_are_mapped_not_read(towns: KnowledgeBase, tmp_path: Path) -> None:
+    train_extreme_text(towns, SMALL, tmp_path)
+    model = ExtremeText.load(tmp_path)
+    assert str(tmp_path / "tail.safetensors") in Path("/proc/self/maps").read_text()
+    del model
+
+
+@pytest.mark.parametrize("wrong", [{"arity": 1}, {"dim": 0}, {"tree": "oak"}, {"learning_rate": 0.0}, {"leaves": 3}])
+def test_settings_that_cannot_work_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        ExtremeTextConfig(**wrong)  # type: ignore[arg-type]

@@ -13,15 +13,15 @@ from pydantic import ValidationError
 from cear.data import KnowledgeBase
 from cear.errors import DataError, MismatchError
 from cear.evaluation import evaluate
-from cear.nouns import SIDES, Queries, Side
+from cear.nouns import SIDES, Ints, Queries, Side
 from cear.retrieval import ExtremeText, ExtremeTextConfig, top_k, train_extreme_text
 from cear.retrieval.extreme_text import kernels, training
 from cear.retrieval.extreme_text.examples import Examples
-from cear.retrieval.extreme_text.fresh import fresh_model
+from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.side import SideModel
 from cear.tensors import read_tensors
 
-SMALL = ExtremeTextConfig(dim=16, epochs=30, learning_rate=0.5, buckets=1000)
+SMALL = ExtremeTextConfig(dim=16, epochs=8, buckets=1000)
 
 
 @pytest.fixture(autouse=True)
@@ -48,37 +48,40 @@ class TestAStep:
     """One example through the compiled kernel, and the same through autograd."""
 
     @pytest.mark.parametrize("arity", [2, 3])
+    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
     def test_follows_the_gradient_of_the_logistic_loss_of_the_path_and_its_siblings(
-        self, towns: KnowledgeBase, arity: int
+        self, towns: KnowledgeBase, arity: int, optimizer: str
     ) -> None:
-        model, rows, answer = self.example(towns, arity)
-        features = torch.from_numpy(model.features.copy()).requires_grad_()
-        nodes = torch.from_numpy(model.nodes.copy()).requires_grad_()
-        loss = self.loss(model, rows[0], int(answer[0]), features, nodes)
+        learner, rows, answer = self.example(towns, ExtremeTextConfig(dim=8, arity=arity, optimizer=optimizer))
+        model, texts = learner.model, learner.model.texts.features
+        before = [torch.from_numpy(array.copy()).requires_grad_() for array in (model.features, model.nodes)]
+        loss = self.loss(model, rows[0], int(answer[0]), *before)
         loss.backward()
-        texts = model.texts.features
+        weights = (model.features, model.nodes)
         found = kernels.train(
-            rows, answer, texts.offsets, texts.values, model.tree, model.features, model.nodes, (0.1, 0.1), 1
+            rows, answer, texts.offsets, texts.values, model.tree, weights, learner.squares, (0.1, 0.1), 1
         )
         assert found == pytest.approx(loss.item(), rel=1e-5)
-        for before, after in ((features, model.features), (nodes, model.nodes)):
-            assert before.grad is not None
-            torch.testing.assert_close(torch.from_numpy(after), before.detach() - 0.1 * before.grad)
+        for old, new in zip(before, weights, strict=True):
+            assert old.grad is not None
+            step = old.grad
+            if optimizer == "adagrad":  # the first step of each vector has the length of the learning rate
+                step = step / (step.square().sum(1, keepdim=True) + 1e-6).sqrt()
+            torch.testing.assert_close(torch.from_numpy(new), old.detach() - 0.1 * step, rtol=1e-4, atol=1e-5)
 
     @staticmethod
-    def example(kb: KnowledgeBase, arity: int) -> tuple[SideModel, np.ndarray, np.ndarray]:
-        config = ExtremeTextConfig(dim=8, arity=arity)
-        examples = Examples.of(kb, "tail", config)
-        model = fresh_model(examples, config, [0])
-        model.nodes[:] = np.random.default_rng(0).standard_normal(model.nodes.shape)
-        return model, examples.rows(np.array([3])), examples.answer[[3]]
+    def example(kb: KnowledgeBase, config: ExtremeTextConfig) -> tuple[Learner, Ints, Ints]:
+        """A fact whose texts share no feature: a shared one would take its Adagrad steps one after the other."""
+        examples = Examples.of(kb, "tail", config.model_copy(update={"frequent": 1}))
+        learner = Learner.fresh(examples, config, [0])
+        learner.model.nodes[:] = np.random.default_rng(0).standard_normal(learner.model.nodes.shape)
+        return learner, examples.rows(np.array([3])), examples.answer[[3]]
 
     @staticmethod
-    def loss(
-        model: SideModel, texts: np.ndarray, answer: int, features: torch.Tensor, nodes: torch.Tensor
-    ) -> torch.Tensor:
-        ids = np.concatenate([model.texts.features.row(text) for text in texts])
-        vector = features[torch.from_numpy(ids)].mean(0)
+    def loss(model: SideModel, texts: Ints, answer: int, features: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
+        lists = [model.texts.features.row(text) for text in texts]
+        roles = [lists[0], lists[1], np.concatenate(lists[2:])]
+        vector = torch.stack([features[torch.from_numpy(ids)].mean(0) for ids in roles]).sum(0)
         tree, child, total = model.tree, int(model.tree.leaf[answer]), torch.zeros(())
         while child != 0:
             node = int(tree.parent[child])
@@ -89,15 +92,26 @@ class TestAStep:
             child = node
         return total
 
+    @pytest.mark.parametrize("frequent", [0, 3])
+    def test_a_text_counts_the_same_however_many_words_it_has(self, towns: KnowledgeBase, frequent: int) -> None:
+        """With vectors of ones, each role that has a text adds one."""
+        examples = Examples.of(towns, "tail", ExtremeTextConfig(frequent=frequent))
+        texts = examples.texts.features
+        ones = np.ones((examples.texts.n_features, 4), np.float32)
+        pooled = kernels.pool_all(examples.rows(np.arange(5)), texts.offsets, texts.values, ones)
+        np.testing.assert_allclose(pooled, 3.0 if frequent else 2.0, rtol=1e-6)
+
 
 class TestTraining:
-    @pytest.mark.parametrize("tree", ["huffman", "kmeans"])
-    def test_learns_its_facts_in_both_directions(self, towns: KnowledgeBase, tmp_path: Path, tree: str) -> None:
-        config = SMALL.model_copy(update={"tree": tree, "epochs": 300, "frequent": 0, "learning_rate": 2.0})
+    @pytest.mark.parametrize(("tree", "optimizer"), [("huffman", "adagrad"), ("kmeans", "adagrad"), ("huffman", "sgd")])
+    def test_learns_its_facts_in_both_directions(
+        self, towns: KnowledgeBase, tmp_path: Path, tree: str, optimizer: str
+    ) -> None:
+        config = SMALL.model_copy(update={"tree": tree, "optimizer": optimizer, "epochs": 60})
         model, sides = train_extreme_text(towns, config, tmp_path)
         figures = evaluate(model, towns, "train").summary()
         assert min(figures[side]["mrr"] for side in SIDES) > 0.5
-        assert all(state.losses[-1] < state.losses[0] / 4 for state in sides.values())
+        assert all(state.losses[-1] < state.losses[0] / 2 for state in sides.values())
 
     def test_the_first_loss_is_a_coin_for_every_decision(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         model, sides = train_extreme_text(towns, SMALL.model_copy(update={"learning_rate": 1e-9}), tmp_path)
@@ -113,7 +127,7 @@ class TestTraining:
         assert weights(tmp_path / "one") != weights(tmp_path / "third")
 
     @pytest.mark.usefixtures("small_parts")
-    @pytest.mark.parametrize("stop", [1, 9, 60])
+    @pytest.mark.parametrize("stop", [1, 9, 70])
     def test_interrupted_it_goes_on_to_the_same_weights(
         self, towns: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
     ) -> None:
@@ -161,7 +175,7 @@ class TestTraining:
 
     def test_two_threads_learn_as_well(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         torch.set_num_threads(2)
-        _, sides = train_extreme_text(towns, SMALL.model_copy(update={"epochs": 300}), tmp_path)
+        _, sides = train_extreme_text(towns, SMALL.model_copy(update={"epochs": 60}), tmp_path)
         assert all(state.losses[-1] < state.losses[0] / 2 for state in sides.values())
 
 

@@ -1,4 +1,4 @@
-"""The best-first search finds what brute force finds: the same probabilities, ties included, and what is known left out."""
+"""The best-first search finds what brute force finds, ties included; what is known can be left out."""
 
 from __future__ import annotations
 

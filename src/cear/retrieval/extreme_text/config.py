@@ -22,8 +22,10 @@ class ExtremeTextConfig(Settings):
     """huffman: frequent entities near the root. kmeans: entities with similar queries and names near each other."""
     arity: int = Field(2, ge=2)
     """Children of a node."""
-    learning_rate: PositiveFloat = 0.1
-    """At the start; it falls in a straight line to 0."""
+    optimizer: Literal["adagrad", "sgd"] = "adagrad"
+    """adagrad: each vector has a step of its own, smaller the more it has moved. sgd: one step for all, as fastText."""
+    learning_rate: PositiveFloat = 0.5
+    """At the start; it falls in a straight line to 0. For sgd try 0.1."""
     epochs: PositiveInt = 5
     """Passes over the training facts. The learning rate ends with the last one, so there is no early stop."""
     checkpoint_seconds: NonNegativeFloat = Field(600.0, exclude=True)  # in no dump: it does not change the result

@@ -17,10 +17,13 @@ _BLOCK = 2**18  # queries whose vectors are in memory at a time
 
 
 def fresh_model(examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> SideModel:
-    """A model that knows nothing: small random vectors of features, classifiers that say 1/2."""
+    """A model that knows nothing: random vectors of features, about as long as 1, and classifiers that say 1/2.
+
+    Long vectors are random projections of the words, so classifiers that are seldom asked can learn from the first day.
+    """
     tree = build_tree(examples, config, seeds)
-    features = np.random.default_rng(seeds).random((examples.texts.n_features, config.dim), np.float32)
-    features = (2 * features - 1) / np.float32(config.dim)  # as fastText does
+    features = np.random.default_rng(seeds).standard_normal((examples.texts.n_features, config.dim), np.float32)
+    features *= np.float32(config.dim**-0.5)
     return SideModel(examples.texts, tree, features, np.zeros((tree.n_rows, config.dim), np.float32))
 
 

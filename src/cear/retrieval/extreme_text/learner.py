@@ -1,0 +1,58 @@
+"""A model in training: what it is, and what Adagrad remembers of it; one file for both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+
+from cear.errors import MismatchError
+from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.examples import Examples
+from cear.retrieval.extreme_text.fresh import fresh_model
+from cear.retrieval.extreme_text.side import SideModel, Vectors
+from cear.tensors import read_tensors, write_tensors
+
+_SQUARES = ("squares.features", "squares.nodes")
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """A model and the sums of squared gradients of its vectors: (feature,) and (classifier,), empty for sgd."""
+
+    model: SideModel
+    squares: tuple[Vectors, Vectors]
+
+    @classmethod
+    def fresh(cls, examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> Self:
+        """A model before its first example."""
+        model = fresh_model(examples, config, seeds)
+        keep = config.optimizer == "adagrad"
+        features, nodes = (np.zeros(keep * len(vectors), np.float32) for vectors in (model.features, model.nodes))
+        return cls(model, (features, nodes))
+
+    @classmethod
+    def resume(cls, path: Path, fingerprint: str) -> tuple[Self, str] | None:
+        """What a file holds and what was said about it, if it is there.
+
+        The arrays are mapped from the file; they can be written to, and the file does not change.
+        """
+        if not path.exists():
+            return None
+        tensors, metadata = read_tensors(path)
+        there = metadata.get("fingerprint", "no fingerprint")
+        if there != fingerprint:
+            raise MismatchError(
+                f"{path} belongs to another configuration or knowledge base ({there[:12]}, this one is "
+                f"{fingerprint[:12]}). Use another folder, or delete this one to start afresh."
+            )
+        features, nodes = (tensors.pop(name).numpy() for name in _SQUARES)
+        return cls(SideModel.from_tensors(tensors), (features, nodes)), metadata["state"]
+
+    def save(self, path: Path, state: str, fingerprint: str) -> None:
+        """Write everything that going on needs, and the model itself, in the place of what was there."""
+        squares = {name: torch.from_numpy(array) for name, array in zip(_SQUARES, self.squares, strict=True)}
+        write_tensors(path, self.model.tensors() | squares, {"state": state, "fingerprint": fingerprint})

@@ -54,4 +54,5 @@ def _name_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return (vectors / lengths).astype(np.float32)

@@ -13,9 +13,9 @@ import numpy as np
 
 from cear.retrieval.extreme_text.tree import ROOT
 
-_OPTIONS = {"fastmath": {"contract", "nsz", "reassoc"}, "nogil": True, "cache": True}
-compiled = numba.njit(**_OPTIONS)
-compiled_parallel = numba.njit(parallel=True, **_OPTIONS)
+_FAST = {"contract", "nsz", "reassoc"}  # reordered sums, but NaN and infinity stay what they are
+compiled = numba.njit(fastmath=_FAST, nogil=True, cache=True)
+compiled_parallel = numba.njit(fastmath=_FAST, nogil=True, cache=True, parallel=True)
 
 _ROLES = 3  # of a text in a query: entity, relation, frequent answer
 _TINY = np.float32(1e-6)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from cear.data import KnownAnswers
-from cear.nouns import NO_ENTITY, Bools, Candidates, Queries, Ragged, Side
+from cear.nouns import NO_ENTITY, Bools, Candidates, Floats, Ints, Queries, Ragged, Side
 from cear.progress import Progress, silent
 from cear.retrieval.extreme_text.side import SideModel
 from cear.tensors import read_tensors
@@ -62,9 +62,7 @@ class ExtremeText:
                 bar.advance(len(queries[block]))
         return Candidates(entities, scores)
 
-    def _fill(
-        self, queries: Queries, k: int, drop: KnownAnswers | None, entities: np.ndarray, scores: np.ndarray
-    ) -> None:
+    def _fill(self, queries: Queries, k: int, drop: KnownAnswers | None, entities: Ints, scores: Floats) -> None:
         for model, which in self._by_side(queries):
             asked = queries[which]
             known = _NOTHING.take(np.zeros(len(asked), np.int64)) if drop is None else drop.of_queries(asked)

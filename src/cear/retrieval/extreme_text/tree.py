@@ -40,7 +40,8 @@ class LabelTree(NamedTuple):
 
     def depths(self) -> Ints:
         """The number of decisions on the way to each label, (label,)."""
-        return _depths(self.parent)[self.leaf]
+        depths: Ints = _depths(self.parent)[self.leaf]
+        return depths
 
 
 def classifiers(children: Ints) -> Ints:

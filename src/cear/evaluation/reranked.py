@@ -16,8 +16,8 @@ from cear.nouns import NO_ENTITY, SPLITS, Floats, Ints, Ranks
 def rank_in_lists(lists: Lists, scores: Floats, gold: Ints, known: KnownAnswers, outside: Ranks) -> Ranks:
     """The filtered rank of each gold: within its list by `scores`, or behind its list as Stage 1 ranked it.
 
-    Nothing is dropped: a gold that its list lacks keeps its Stage-1 rank, `outside`, or the first place after the
-    list where a tie had put it before.
+    Nothing is dropped: a gold that its list lacks keeps its Stage-1 rank, `outside`. Whoever tied with it there and
+    got into the list stands above it now.
     """
     entities = lists.candidates.entities
     _refuse_bad_scores(scores, entities)
@@ -28,8 +28,8 @@ def rank_in_lists(lists: Lists, scores: Floats, gold: Ints, known: KnownAnswers,
     height = np.where(found, np.max(scores, axis=1, where=is_gold, initial=-np.inf), -np.inf)[:, None]
     above = (competes & (scores > height)).sum(axis=1)
     tied = (competes & ~is_gold & (scores == height)).sum(axis=1)
-    behind = np.maximum(outside.above, competes.sum(axis=1))
-    return Ranks(np.where(found, above, behind), np.where(found, tied, outside.tied))
+    overtook = np.clip(competes.sum(axis=1) - outside.above, 0, outside.tied)
+    return Ranks(np.where(found, above, outside.above + overtook), np.where(found, tied, outside.tied - overtook))
 
 
 def reranked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -63,3 +64,54 @@ def write_towns() -> FolderMaker:
         return folder
 
     return write
+
+
+# Their families differ in special tokens, in where positions start, and in the names of their settings.
+BERT_TOKENS = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+ROBERTA_TOKENS = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>"}
+FAMILIES = {"bert": BERT_TOKENS, "roberta": ROBERTA_TOKENS, "mpnet": ROBERTA_TOKENS, "modernbert": BERT_TOKENS}
+WORDS = ["town", "country", "lies", "in", "twinned", "with", "road", "to", *"abcde", *map(str, range(TOWNS))]
+
+
+def write_encoder(folder: Path, family: str, positions: int, dtype: str) -> None:
+    """What `save_pretrained` leaves of an encoder: two random layers of 32, a tokenizer of the towns' words."""
+    import torch
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+
+    special = FAMILIES[family]
+    vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token=special["unk_token"]))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
+    pad = vocabulary[special["pad_token"]]
+    config = AutoConfig.for_model(
+        family,
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=positions + (pad + 1 if special is ROBERTA_TOKENS else 0),
+        pad_token_id=pad,
+        initializer_range=0.3,  # so that an untrained encoder tells its tokens apart
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        AutoModel.from_config(config).to(getattr(torch, dtype)).save_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def encoder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """The folder of a tiny encoder of some family, made once for each set of arguments."""
+
+    @cache
+    def get(family: str = "bert", positions: int = 64, dtype: str = "float32") -> str:
+        folder = tmp_path_factory.mktemp("encoder")
+        write_encoder(folder, family, positions, dtype)
+        return str(folder)
+
+    return get

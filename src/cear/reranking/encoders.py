@@ -56,6 +56,7 @@ def load_encoder(
                 model = AutoModel.from_pretrained(place, config=settings, local_files_only=not download)
             tokenizer.add_special_tokens({"additional_special_tokens": [SPACE, ASK_TAIL, ASK_HEAD]})
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+            model.float()  # some are published in half precision, which a CPU computes slowly
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"No encoder {config.encoder!r} could be loaded: {error}. Give `embedded`, a folder with config.json, "
@@ -81,7 +82,7 @@ def positions(model: PreTrainedModel) -> int:
     """How many tokens a sequence may have."""
     limit = int(getattr(model.config, "max_position_embeddings", 512))
     pad = getattr(getattr(model, "embeddings", None), "padding_idx", None)
-    return limit - (pad + 1 if pad else 0)  # RoBERTa and MPNet count positions from after the padding's own
+    return limit if pad is None else limit - (pad + 1)  # RoBERTa and MPNet count from after the padding's position
 
 
 @cache

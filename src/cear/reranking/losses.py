@@ -21,11 +21,9 @@ def softmax(scores: Tensor, positive: Tensor, real: Tensor) -> Tensor:
 
     Other answers of the list are no competitors.
     """
-    scores = scores.masked_fill(~real, -torch.inf)
-    others = scores.masked_fill(positive, -torch.inf).logsumexp(-1, keepdim=True)
-    each = torch.logaddexp(scores, others) - scores
-    each = each.masked_fill(~positive, 0.0)
-    return (each.sum(-1) / positive.sum(-1).clamp_min(1)).mean()
+    others = scores.masked_fill(positive | ~real, -torch.inf).logsumexp(-1, keepdim=True)
+    each = nn.functional.softplus(others - scores)  # -log(e^s / (e^s + Σ e^others))
+    return (each * positive / positive.sum(-1, keepdim=True).clamp_min(1)).sum(-1).mean()
 
 
 LIST_LOSSES: dict[str, ListLoss] = {"bce": bce, "softmax": softmax}

@@ -36,13 +36,9 @@ class Reranker(Protocol):
 class SequenceReranker:
     """Reads the query and all candidates of a list in one sequence."""
 
-    def __init__(
-        self, kb: KnowledgeBase, config: SequenceConfig, *, seed: int = 0, encoder: Path | None = None,
-        download: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, kb: KnowledgeBase, config: SequenceConfig, *, seed: int = 0, download: bool = False) -> None:
         self.config, self._seed = config, seed
-        model_config = config if encoder is None else config.model_copy(update={"encoder": str(encoder)})
-        language_model, self.tokenizer = load_encoder(model_config, seed=seed, download=download)
+        language_model, self.tokenizer = load_encoder(config, seed=seed, download=download)
         self.model = CrossEntityModel(language_model, config, seed=seed)
         forms = surface_forms(kb, self.tokenizer, width=config.form_tokens, text=config.text)
         self._assembler = Assembler(
@@ -66,11 +62,9 @@ class SequenceReranker:
         order = self._order(lists)
         entities = np.take_along_axis(lists.candidates.entities, order, axis=1)
         seen = torch.from_numpy(np.take_along_axis(features, order[..., None], axis=1))
-        scores: Tensor = self.model(self._assemble(lists.queries, entities), self._per_sequence(seen)).view(
-            entities.shape
-        )
+        scores: Tensor = self.model(self._assemble(lists.queries, entities), self._per_sequence(seen))
         back = torch.from_numpy(np.argsort(order, axis=1))
-        return scores.gather(1, back)
+        return scores.view(entities.shape).gather(1, back)
 
     def lengths(self, lists: Lists) -> Ints:
         """The tokens that each list costs, (list,): what batches are filled by."""
@@ -97,10 +91,12 @@ class SequenceReranker:
     def from_pretrained(cls, folder: Path, kb: KnowledgeBase) -> Self:
         """The re-ranker saved in a folder, for a knowledge base: its own, or another one's names."""
         saved = read_json(folder / CONFIG)
-        config = SequenceConfig.parse({**saved["config"], "init": "pretrained"}, source=str(folder / CONFIG))
-        reranker = cls(kb, config, seed=saved["seed"], encoder=folder / ENCODER)
-        reranker.config = SequenceConfig.parse(saved["config"], source=str(folder / CONFIG))
-        reranker.model.load_state_dict(read_tensors(folder / HEAD)[0], strict=False)
+        config = SequenceConfig.parse(saved["config"], source=str(folder / CONFIG))
+        trained = config.model_copy(update={"encoder": str(folder / ENCODER), "init": "pretrained"})
+        reranker = cls(kb, trained, seed=saved["seed"])
+        reranker.config = config
+        encoder = {key: value for key, value in reranker.model.state_dict().items() if key.startswith("encoder.")}
+        reranker.model.load_state_dict(encoder | read_tensors(folder / HEAD)[0])  # a missing weight is an error
         return reranker
 
     def _order(self, lists: Lists) -> Ints:

@@ -42,32 +42,16 @@ class Assembler:
 
     def widths(self, queries: Queries, entities: Ints) -> Ints:
         """How many tokens a surface form may have in each list, (list,): all, unless the list would not fit."""
-        rows = self._rows(queries, entities)
-        widths = np.full(len(queries), self._width)
-        for width in range(self._width, 0, -1):
-            lengths = self._pieces(width).counts[rows].sum(axis=1)
-            widths[lengths > self._positions] = width - 1
-            if (lengths <= self._positions).all():
-                break
-        if not widths.all():
-            raise ConfigError(
-                f"{entities.shape[1]} candidates do not fit into {self._positions} positions, even with one token "
-                "each. Set a smaller candidates.k, or use an encoder with more positions."
-            )
-        return widths
+        return self._sizes(self._rows(queries, entities))[0]
 
     def lengths(self, queries: Queries, entities: Ints) -> Ints:
         """The number of tokens of each sequence, (list,)."""
-        rows, widths = self._rows(queries, entities), self.widths(queries, entities)
-        lengths = np.zeros(len(queries), np.int64)
-        for width in np.unique(widths).tolist():
-            lengths[widths == width] = self._pieces(width).counts[rows[widths == width]].sum(axis=1)
-        return lengths
+        return self._sizes(self._rows(queries, entities))[1]
 
     def assemble(self, queries: Queries, entities: Ints) -> SequenceBatch:
         """The sequences of these lists; a padded place of a list takes no token."""
-        rows, widths = self._rows(queries, entities), self.widths(queries, entities)
-        lengths = self.lengths(queries, entities)
+        rows = self._rows(queries, entities)
+        widths, lengths = self._sizes(rows)
         shape = (len(queries), int(lengths.max(initial=0)))
         tokens, slots = np.full(shape, self._special.pad), np.full(shape, _NO_SLOT)
         filled = np.arange(shape[1]) < lengths[:, None]
@@ -77,8 +61,26 @@ class Assembler:
             place = filled & chosen[:, None]
             tokens[place] = pieces.values
             slots[place] = _slots(pieces, rows.shape[1])
-        as_tensor = torch.from_numpy
-        return SequenceBatch(as_tensor(tokens), as_tensor(filled), as_tensor(slots), k=entities.shape[1])
+        return SequenceBatch(*map(torch.from_numpy, (tokens, filled, slots)), k=entities.shape[1])
+
+    def _sizes(self, rows: Ints) -> tuple[Ints, Ints]:
+        """The tokens that a surface form may have in each list, and the tokens of its sequence, (list,) each."""
+        widths, lengths = np.full(len(rows), self._width), self._tokens(rows, self._width)
+        for width in range(self._width - 1, 0, -1):
+            too_long = lengths > self._positions
+            if not too_long.any():
+                break
+            widths[too_long], lengths[too_long] = width, self._tokens(rows[too_long], width)
+        if (lengths > self._positions).any():
+            raise ConfigError(
+                f"{rows.shape[1] - 2} candidates do not fit into {self._positions} positions, even with one token "
+                "each. Set a smaller candidates.k, or use an encoder with more positions."
+            )
+        return widths, lengths
+
+    def _tokens(self, rows: Ints, width: int) -> Ints:
+        tokens: Ints = self._pieces(width).counts[rows].sum(axis=1)
+        return tokens
 
     def _rows(self, queries: Queries, entities: Ints) -> Ints:
         """The pieces of each sequence, (list, 2 + k): subject, relation, candidates."""

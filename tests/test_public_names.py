@@ -12,8 +12,8 @@ import cear
 PUBLIC: dict[str, str] = {
     "cear": "Answer KnowledgeBase Run RunConfig SequenceConfig Stage1Config load load_config open_run run",
     "cear.candidates": (
-        "CandidatesConfig CrossfitConfig Lists Manifest among crossfit_lists fold_by_pair hold_out labels make_lists "
-        "read_lists write_lists"
+        "CandidatesConfig CrossfitConfig Lists Manifest among crossfit_lists distinct_lists fold_by_pair hold_out "
+        "labels make_lists read_lists write_lists"
     ),
     "cear.cli": "app console main",
     "cear.data": (

@@ -28,6 +28,10 @@ class MismatchError(CearError):
     """A saved file was made for another configuration or another knowledge base."""
 
 
+class OutOfTime(CearError):
+    """The time that was given is over; all work is saved, and the same call goes on."""
+
+
 class ScoreError(CearError):
     """Scores that cannot be ranked: not finite, or of the wrong shape."""
 

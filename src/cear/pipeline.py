@@ -17,12 +17,19 @@ from cear.data import KnowledgeBase
 from cear.errors import CearError, DataError, MismatchError
 from cear.evaluation import Evaluation
 from cear.files import read_json, remove_leftovers, replacing, write_json
-from cear.nouns import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
+from cear.nouns import NO_ENTITY, SPLITS, Candidates, Ints, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reports import Provenance, Record
 from cear.retrieval import Scorer, build_scorer, top_k, train_stage1
-from cear.stages import SecondStage, evaluate_stages, open_second_stage, train_second_stage, valid_mrr
-from cear.training import State, load_weights
+from cear.stages import (
+    SecondStage,
+    evaluate_stages,
+    open_second_stage,
+    refuse_unfit_encoder,
+    train_second_stage,
+    valid_mrr,
+)
+from cear.training import Deadline, State, load_weights
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,8 @@ class Answer:
     """Its place before re-ranking."""
     id: str
     name: str
-    score: float
+    score: float | None
+    """By the last stage; None behind the re-ranked list, where Stage 1's order goes on."""
     known: Split | None
     """The split that holds this fact already, or None for a new one."""
 
@@ -71,12 +79,10 @@ class Run:
             raise CearError("Ask for one end: give the subject to find objects, or the object to find subjects.")
         query = self._query(relation, subject, object)
         known = {split: self.kb.known(split).of_queries(query).row(0) for split in SPLITS}
-        entities, scores, places = self._order(query, k, new=new)
+        names = self.kb.entities
         return [
-            Answer(
-                rank, place, self.kb.entities.id(entity), self.kb.entities.name(entity), score, _holder(known, entity)
-            )
-            for rank, (entity, score, place) in enumerate(zip(entities, scores, places, strict=True), start=1)
+            Answer(rank, place, names.id(entity), names.name(entity), score, _holder(known, entity))
+            for rank, (entity, score, place) in enumerate(self._order(query, k, new=new), start=1)
             if entity != NO_ENTITY
         ]
 
@@ -92,9 +98,13 @@ class Run:
             config=self.config.model_dump(),
             data=self.kb.name,
             digest=self.kb.digest,
-            seconds=self.training.seconds + evaluation.seconds,
+            seconds=sum(stage.seconds for stage in self._trainings()) + evaluation.seconds,
         )
         return Record.of(evaluation, provenance, model=config.model, details=details)
+
+    def _trainings(self) -> list[State]:
+        """How each stage was trained."""
+        return [self.training, *([] if self.second is None else [self.second.training])]
 
     def _second_details(self, second: SecondStage) -> dict[str, Any]:
         """What a table says about Stage 2."""
@@ -110,17 +120,19 @@ class Run:
             "fusion": list(second.fusion.weights),
         }
 
-    def _order(self, query: Queries, k: int, *, new: bool) -> tuple[list[int], list[float], list[int]]:
-        """The k best entities of one query in their final order, their scores, and their Stage-1 ranks."""
-        wanted = k if self.second is None else max(k, self.config.candidates.k)
+    def _order(self, query: Queries, k: int, *, new: bool) -> list[tuple[int, float | None, int]]:
+        """The k best entities of one query in their final order, each with its score and its Stage-1 rank."""
+        listed = 0 if self.second is None else self.config.candidates.k
         drop = self.kb.known(*SPLITS) if new else None
-        found = top_k(self.scorer, query, min(wanted, self.kb.n_entities), drop=drop)
-        scores = found.scores
+        found = top_k(self.scorer, query, min(max(k, listed), self.kb.n_entities), drop=drop)
+        order, scores = [*range(found.k)], found.scores[0].tolist()
         if self.second is not None:
-            listed = Manifest(self.kb.name, self.kb.digest, "asked", found.k, "keep", self.config.stage1.model)
-            scores = self.second.final_scores(Lists(query, found, listed), self.kb)
-        order = np.argsort(-scores[0], kind="stable")[:k]
-        return found.entities[0][order].tolist(), scores[0][order].tolist(), (order + 1).tolist()
+            first = Candidates(found.entities[:, :listed], found.scores[:, :listed])
+            manifest = Manifest(self.kb.name, self.kb.digest, "asked", first.k, "keep", self.config.stage1.model)
+            final = self.second.final_scores(Lists(query, first, manifest), self.kb)[0]
+            order[: first.k] = np.argsort(-final, kind="stable").tolist()
+            scores = [*final.tolist(), *[None] * (found.k - first.k)]
+        return [(int(found.entities[0, place]), scores[place], place + 1) for place in order[:k]]
 
     def _query(self, relation: str, subject: str | None, object: str | None) -> Queries:
         r = self.kb.relations.find(relation)
@@ -135,29 +147,36 @@ def run(
     out: Path | str,
     *,
     reuse: Path | str | None = None,
+    minutes: float | None = None,
     download: bool = False,
     progress: Progress = silent,
 ) -> Run:
     """Train what the configuration says into the folder `out`; continues there if it was interrupted.
 
     `reuse` names a run whose Stage 1, and lists where they are made alike, are taken over rather than made again.
-    `download` allows a named data set that is not on this machine to be fetched.
+    `minutes` limits this call: a training that is not done by then is saved and raises `OutOfTime`; the same call
+    goes on from there, to the same result. `download` allows what is not on this machine to be fetched.
     """
     out = Path(out)
+    deadline = Deadline.after(minutes)
     use_threads(config.threads)
     kb = _load(config, config.data, download=download)
     _refuse_no_valid(kb)
+    refuse_unfit_encoder(config, kb, download=download)
     remove_leftovers(out)
     _claim(out, config, kb)
     if reuse is not None:
         take_over(Path(reuse), out, config, kb)
+    look = valid_mrr(kb)
     scorer, state = train_stage1(
-        kb, config.stage1, out / "stage1", validate=valid_mrr(kb), seed=config.seed, progress=progress
+        kb, config.stage1, out / "stage1", validate=look, seed=config.seed, deadline=deadline, progress=progress
     )
     write_json(out / "stage1" / "training.json", asdict(state))
     second = None
     if config.reranker is not None:
-        second = train_second_stage(config, config.reranker, kb, scorer, out, download=download, progress=progress)
+        second = train_second_stage(
+            config, config.reranker, kb, scorer, out, download=download, deadline=deadline, progress=progress
+        )
     return Run(out, config, kb, scorer, state, second)
 
 

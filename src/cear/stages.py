@@ -9,16 +9,27 @@ from pathlib import Path
 
 import numpy as np
 
-from cear.candidates import Lists, crossfit_lists, make_lists, read_lists, write_lists
+from cear.candidates import (
+    Lists,
+    Manifest,
+    crossfit_lists,
+    distinct_lists,
+    labels,
+    make_lists,
+    read_lists,
+    write_lists,
+)
 from cear.config import RunConfig
 from cear.data import KnowledgeBase
 from cear.evaluation import Evaluation, evaluate, reranked, sample_facts
 from cear.files import read_json, write_json
-from cear.nouns import Floats, Queries, Split, TieRule
+from cear.nouns import Candidates, Floats, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reranking import STAGE2_ALONE, Fusion, Reranker, SequenceConfig, SequenceReranker, choose_fusion, train_stage2
 from cear.retrieval import Scorer
-from cear.training import State
+from cear.training import NO_DEADLINE, Deadline, State
+
+STAGE2, MODEL, FUSION, TRAINING = "stage2", "model", "fusion.json", "training.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +40,13 @@ class SecondStage:
     fusion: Fusion
     training: State
     lists: int
-    """Training lists."""
+    """Training lists that hold an answer: those it learned from."""
     shortened: float
     """The share of them whose surface forms were cut below the configured length, to fit."""
 
     def final_scores(self, lists: Lists, kb: KnowledgeBase, *, progress: Progress = silent) -> Floats:
         """The scores that order each list in the end."""
-        return self.fusion.fuse(lists, self.reranker.rerank(lists, progress=progress), kb)
+        return self.fusion.fuse(lists, _rerank(self.reranker, lists, progress), kb)
 
 
 def train_second_stage(
@@ -46,40 +57,64 @@ def train_second_stage(
     folder: Path,
     *,
     download: bool = False,
+    deadline: Deadline = NO_DEADLINE,
     progress: Progress = silent,
 ) -> SecondStage:
     """Make the training lists, train the re-ranker, choose the fusion; continues what `folder` holds."""
-    lists = training_lists(config, kb, scorer, folder, progress=progress)
-    which = sample_facts(kb, "valid", reranker_config.validate_facts, seed=config.seed)
-    before = evaluate(scorer, kb, "valid", which=which)
-    valid = lists_of(config, kb, scorer, before.queries, "valid")
-
-    def mrr(reranker: Reranker) -> float:
-        return reranked(before, kb, valid, reranker.rerank(valid, progress=progress)).summary()["both"]["mrr"]
-
+    place = folder / STAGE2
+    if (place / TRAINING).exists():
+        return open_second_stage(kb, folder)
+    lists = training_lists(config, kb, scorer, folder, deadline=deadline, progress=progress)
+    look = _Look.at(config, reranker_config.validate_facts, kb, scorer, progress)
     trained, state = train_stage2(
-        kb, reranker_config, lists, folder / "stage2", validate=mrr, seed=config.seed, download=download,
+        kb,
+        reranker_config,
+        lists,
+        place,
+        validate=look.mrr,
+        seed=config.seed,
+        download=download,
+        deadline=deadline,
         progress=progress,
-    )  # fmt: skip
-    fusion = _fusion(config, kb, before, valid, trained, folder / "stage2" / "fusion.json")
-    trained.save_pretrained(folder / "stage2" / "model")
-    shortened = float(trained.shortened(lists).mean())
-    write_json(folder / "stage2" / "training.json", asdict(state) | {"shortened": shortened, "lists": len(lists)})
-    return SecondStage(trained, fusion, state, len(lists), shortened)
+    )
+    fusion = STAGE2_ALONE if config.fusion == "none" else look.best_fusion(trained)
+    write_json(place / FUSION, fusion.as_json())
+    trained.save_pretrained(place / MODEL)
+    useful = int(labels(lists, kb.known("train")).any(axis=1).sum())
+    second = SecondStage(trained, fusion, state, useful, float(trained.shortened(lists).mean()))
+    write_json(place / TRAINING, asdict(state) | {"lists": second.lists, "shortened": second.shortened})
+    return second
 
 
 def open_second_stage(kb: KnowledgeBase, folder: Path) -> SecondStage:
     """The trained re-ranker of a finished run."""
-    place = folder / "stage2"
-    saved = read_json(place / "training.json")
+    place = folder / STAGE2
+    saved = read_json(place / TRAINING)
     lists, shortened = saved.pop("lists"), saved.pop("shortened")
-    fusion = Fusion(tuple(read_json(place / "fusion.json")["weights"]))
-    reranker = SequenceReranker.from_pretrained(place / "model", kb)
+    fusion = Fusion(tuple(read_json(place / FUSION)["weights"]))
+    reranker = SequenceReranker.from_pretrained(place / MODEL, kb)
     return SecondStage(reranker, fusion, State(**saved), lists, shortened)
 
 
+def refuse_unfit_encoder(config: RunConfig, kb: KnowledgeBase, *, download: bool = False) -> None:
+    """Fail before anything has trained, not after, if the encoder is not there or cannot hold k candidates."""
+    if config.reranker is None:
+        return
+    k = config.candidates.k
+    manifest = Manifest(kb.name, kb.digest, "train", k, config.candidates.known, "nobody")
+    same = Candidates(np.zeros((1, k), np.int64), np.zeros((1, k)))
+    one = Lists(Queries(np.zeros(1, np.int64), np.zeros(1, np.int64)), same, manifest)
+    SequenceReranker(kb, config.reranker, download=download).lengths(one)
+
+
 def training_lists(
-    config: RunConfig, kb: KnowledgeBase, scorer: Scorer, folder: Path, *, progress: Progress = silent
+    config: RunConfig,
+    kb: KnowledgeBase,
+    scorer: Scorer,
+    folder: Path,
+    *,
+    deadline: Deadline = NO_DEADLINE,
+    progress: Progress = silent,
 ) -> Lists:
     """The lists that Stage 2 learns from: cross-fitted, or the paper's way from the Stage 1 that saw their facts."""
     path = folder / "candidates" / "train.parquet"
@@ -89,9 +124,16 @@ def training_lists(
         lists = lists_of(config, kb, scorer, kb.known("train").queries, "train", progress=progress)
     else:
         lists = crossfit_lists(
-            kb, config.stage1, config.candidates, config.candidates.crossfit, folder / "crossfit",
-            validate_on=valid_mrr, seed=config.seed, progress=progress,
-        )  # fmt: skip
+            kb,
+            config.stage1,
+            config.candidates,
+            config.candidates.crossfit,
+            folder / "crossfit",
+            validate_on=valid_mrr,
+            seed=config.seed,
+            deadline=deadline,
+            progress=progress,
+        )
     write_lists(path, lists)
     return lists
 
@@ -133,15 +175,35 @@ def valid_mrr(kb: KnowledgeBase) -> Callable[[Scorer], float]:
     return lambda scorer: evaluate(scorer, kb, "valid").summary()["both"]["mrr"]
 
 
-def _fusion(
-    config: RunConfig, kb: KnowledgeBase, before: Evaluation, lists: Lists, reranker: Reranker, path: Path
-) -> Fusion:
-    """Weights chosen on validation lists by reciprocal rank, or Stage 2 alone; kept in a file."""
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """Validation queries with their Stage-1 ranks and their lists: what chooses the epoch and the fusion."""
 
-    def reciprocal_ranks(scores: Floats) -> Floats:
-        return np.asarray(1 / reranked(before, kb, lists, scores).ranks.under(before.ties))
+    kb: KnowledgeBase
+    before: Evaluation
+    lists: Lists
+    progress: Progress
 
-    alone = config.fusion == "none"
-    fusion = STAGE2_ALONE if alone else choose_fusion(lists, reranker.rerank(lists), kb, reciprocal_ranks)
-    write_json(path, fusion.as_json())
-    return fusion
+    @classmethod
+    def at(cls, config: RunConfig, facts: int, kb: KnowledgeBase, scorer: Scorer, progress: Progress) -> _Look:
+        """A look at a fixed sample of so many validation facts."""
+        before = evaluate(scorer, kb, "valid", which=sample_facts(kb, "valid", facts, seed=config.seed))
+        return cls(kb, before, lists_of(config, kb, scorer, before.queries, "valid"), progress)
+
+    def mrr(self, reranker: Reranker) -> float:
+        """Filtered MRR after re-ranking."""
+        return float(self._reciprocal_ranks(_rerank(reranker, self.lists, self.progress)).mean())
+
+    def best_fusion(self, reranker: Reranker) -> Fusion:
+        """The weights with the best MRR."""
+        return choose_fusion(self.lists, _rerank(reranker, self.lists, self.progress), self.kb, self._reciprocal_ranks)
+
+    def _reciprocal_ranks(self, scores: Floats) -> Floats:
+        after = reranked(self.before, self.kb, self.lists, scores)
+        return np.asarray(1 / after.ranks.under(after.ties))
+
+
+def _rerank(reranker: Reranker, lists: Lists, progress: Progress) -> Floats:
+    """The new scores of each list; a list that several facts ask for is read once."""
+    once, place = distinct_lists(lists)
+    return reranker.rerank(once, progress=progress)[place]

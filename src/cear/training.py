@@ -17,7 +17,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from cear.errors import MismatchError
+from cear.errors import MismatchError, OutOfTime
 from cear.files import remove_leftovers
 from cear.progress import Progress, silent
 from cear.tensors import read_tensors, write_tensors
@@ -57,6 +57,25 @@ class Schedule:
     """Between two checkpoints inside an epoch; every epoch ends with one. Changes nothing in the result."""
 
 
+@dataclass(frozen=True)
+class Deadline:
+    """When a training has to stop, on the clock of `time.monotonic`. Changes nothing in the result."""
+
+    at: float = float("inf")
+
+    @classmethod
+    def after(cls, minutes: float | None) -> Deadline:
+        """The moment so many minutes from now; never for None."""
+        return cls() if minutes is None else cls(time.monotonic() + 60 * minutes)
+
+    def passed(self) -> bool:
+        """Whether it is time to stop."""
+        return time.monotonic() >= self.at
+
+
+NO_DEADLINE = Deadline()
+
+
 @dataclass
 class State:
     """The place a training has reached, and its history."""
@@ -73,10 +92,19 @@ class State:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-def fit(task: Task, schedule: Schedule, folder: Path, *, fingerprint: str, progress: Progress = silent) -> State:
+def fit(
+    task: Task,
+    schedule: Schedule,
+    folder: Path,
+    *,
+    fingerprint: str,
+    deadline: Deadline = NO_DEADLINE,
+    progress: Progress = silent,
+) -> State:
     """Train until the schedule ends, leave the best weights in the model, and return how it went.
 
-    `folder` keeps the checkpoint; a training of the same fingerprint continues there.
+    `folder` keeps the checkpoint; a training of the same fingerprint continues there. One that is not done at its
+    deadline is saved and raises `OutOfTime`; every call takes at least one step, so that it ends some day.
     """
     remove_leftovers(folder)
     checkpoint = _Checkpoint(task, folder, fingerprint)
@@ -87,6 +115,12 @@ def fit(task: Task, schedule: Schedule, folder: Path, *, fingerprint: str, progr
         while not state.done:
             for _ in _steps(task, state):
                 bar.advance(1)
+                if deadline.passed():
+                    checkpoint.save(state, seconds=clock.now())
+                    raise OutOfTime(
+                        f"The time is over in epoch {state.epoch + 1}, step {state.step} of the training in {folder}. "
+                        "Everything is saved: the same command continues."
+                    )
                 if clock.rings():
                     checkpoint.save(state, seconds=clock.now())
             _close_epoch(task, schedule, state, checkpoint)

@@ -3,7 +3,7 @@
 from cear.candidates.config import CandidatesConfig, CrossfitConfig
 from cear.candidates.crossfit import crossfit_lists, fold_by_pair, hold_out
 from cear.candidates.files import read_lists, write_lists
-from cear.candidates.lists import Lists, Manifest, among, labels, make_lists
+from cear.candidates.lists import Lists, Manifest, among, distinct_lists, labels, make_lists
 
 __all__ = [
     "CandidatesConfig",
@@ -12,6 +12,7 @@ __all__ = [
     "Manifest",
     "among",
     "crossfit_lists",
+    "distinct_lists",
     "fold_by_pair",
     "hold_out",
     "labels",

@@ -17,6 +17,7 @@ from cear.data import KnowledgeBase
 from cear.nouns import Candidates, Ints, Queries
 from cear.progress import Progress, silent
 from cear.retrieval import Scorer, Stage1Config, train_stage1
+from cear.training import NO_DEADLINE, Deadline
 
 ValidateOn = Callable[[KnowledgeBase], Callable[[Scorer], float]]
 
@@ -51,6 +52,7 @@ def crossfit_lists(
     *,
     validate_on: ValidateOn,
     seed: int = 0,
+    deadline: Deadline = NO_DEADLINE,
     progress: Progress = silent,
 ) -> Lists:
     """Lists of held-out training queries, each fold's made by a Stage 1 that was trained without it.
@@ -60,27 +62,25 @@ def crossfit_lists(
     if crossfit.epochs is not None:
         stage1 = stage1.model_copy(update={"epochs": crossfit.epochs})
     fold_of = fold_by_pair(kb.facts("train"), crossfit.folds, seed=seed)
-    parts = []
-    for fold in range(crossfit.use):
+    model = f"{stage1.model}, cross-fitted {crossfit.use}/{crossfit.folds}"
+
+    def lists_of_fold(fold: int) -> Lists:
         rest, held_out = hold_out(kb, fold_of, fold)
-        scorer, _ = train_stage1(
-            rest, stage1, folder / f"fold{fold}", validate=validate_on(rest), seed=seed, progress=progress
+        place, look = folder / f"fold{fold}", validate_on(rest)
+        scorer, _ = train_stage1(rest, stage1, place, validate=look, seed=seed, deadline=deadline, progress=progress)
+        return make_lists(
+            scorer,
+            rest,
+            held_out.known("train").queries,
+            k=config.k,
+            known=config.known,
+            split="train",
+            model=model,
+            digest=kb.digest,
+            progress=progress,
         )
-        queries = held_out.known("train").queries
-        parts.append(
-            make_lists(
-                scorer,
-                rest,
-                queries,
-                k=config.k,
-                known=config.known,
-                split="train",
-                digest=kb.digest,
-                model=f"{stage1.model}, cross-fitted {crossfit.use}/{crossfit.folds}",
-                progress=progress,
-            )
-        )
-    return _joined(parts)
+
+    return _joined([lists_of_fold(fold) for fold in range(crossfit.use)])
 
 
 def _joined(parts: list[Lists]) -> Lists:

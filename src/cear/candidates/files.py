@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,11 +47,25 @@ def read_lists(path: Path, kb: KnowledgeBase) -> Lists:
             f"The candidates in {path} were made for {manifest.data!r} with digest {manifest.digest[:12]}; "
             f"this is {kb.name!r} with digest {kb.digest[:12]}. Make them again for this knowledge base."
         )
-    table = pl.read_parquet(path)
-    queries = Queries(table["entity"].to_numpy().astype(np.int64), table["relation"].to_numpy().astype(np.int64))
-    candidates = Candidates(table["candidates"].to_numpy().astype(np.int64), table["scores"].to_numpy())
+    columns = _columns(path, manifest.k)
+    queries = Queries(columns["entity"], columns["relation"])
+    candidates = Candidates(columns["candidates"], columns["scores"])
     _check(path, queries, candidates, kb)
     return Lists(queries, candidates, manifest)
+
+
+def _columns(path: Path, k: int) -> dict[str, npt.NDArray[Any]]:
+    """The columns of a file as arrays, whichever integers, floats and lists its writer chose."""
+    wanted = {"entity": pl.Int64, "relation": pl.Int64, "candidates": pl.Array(pl.Int64, k)}
+    wanted |= {"scores": pl.Array(pl.Float32, k)}
+    try:
+        table = pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in wanted.items())
+    except pl.exceptions.PolarsError as error:
+        raise DataError(
+            f"{path}: lists need the columns {', '.join(wanted)}, the last two with {k} values in each row, as its "
+            f"manifest says: {error}. Write it with cear.candidates.write_lists."
+        ) from None
+    return {name: column.to_numpy() for name, column in table.to_dict().items()}
 
 
 def _manifest(path: Path) -> Manifest:
@@ -63,7 +78,12 @@ def _manifest(path: Path) -> Manifest:
             f"{path} has no manifest, so it cannot be told which knowledge base its integers belong to. "
             "Write it with cear.candidates.write_lists."
         )
-    return Manifest(**json.loads(text))
+    try:
+        return Manifest(**json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{path} has a manifest that cannot be read: {error}. Write it with cear.candidates.write_lists."
+        ) from None
 
 
 def _check(path: Path, queries: Queries, candidates: Candidates, kb: KnowledgeBase) -> None:
@@ -74,7 +94,8 @@ def _check(path: Path, queries: Queries, candidates: Candidates, kb: KnowledgeBa
     outside = (entities >= kb.n_entities) | (entities < NO_ENTITY)
     _refuse(path, outside.any(axis=1), "names an unknown entity")
     real = entities != NO_ENTITY
-    _refuse(path, (np.isnan(scores) | (np.isinf(scores) & real)).any(axis=1), "has a score that is not finite")
+    misplaced = np.where(real, ~np.isfinite(scores), ~np.isneginf(scores))
+    _refuse(path, misplaced.any(axis=1), "has a score that is not finite, or a place without entity above -inf")
     _refuse(path, (scores[:, 1:] > scores[:, :-1]).any(axis=1), "is not in rank order")
     ordered = np.sort(np.where(real, entities, -1 - np.arange(candidates.k)), axis=1)
     _refuse(path, (ordered[:, 1:] == ordered[:, :-1]).any(axis=1), "has an entity twice")

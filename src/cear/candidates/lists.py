@@ -76,6 +76,13 @@ def make_lists(
     return Lists(queries, found, Manifest(kb.name, digest or kb.digest, split, found.k, known, model))
 
 
+def distinct_lists(lists: Lists) -> tuple[Lists, Ints]:
+    """Each different list once, and for each of `lists` its place among those: facts may share their queries."""
+    rows = np.column_stack([lists.queries.entity, lists.queries.relation, lists.candidates.entities])
+    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return lists[first], place.reshape(-1)
+
+
 def labels(lists: Lists, answers: KnownAnswers) -> Bools:
     """Which candidates are among these answers of their query, (query, candidate); pads never are."""
     return among(lists.candidates.entities, answers.of_queries(lists.queries))

@@ -11,7 +11,9 @@ from rich.markup import escape
 
 from cear.cli import ask, data, demo, evaluate, results, run
 from cear.cli.console import console, errors
-from cear.errors import CearError
+from cear.errors import CearError, OutOfTime
+
+OUT_OF_TIME = 3  # the exit code when --minutes are over
 
 app = typer.Typer(
     name="cear",
@@ -35,6 +37,9 @@ def main() -> None:
     logging.basicConfig(level="INFO", format="%(message)s", handlers=[RichHandler(console=errors, show_path=False)])
     try:
         app()
+    except OutOfTime as stop:
+        errors.print(escape(str(stop)), highlight=False, soft_wrap=True)
+        sys.exit(OUT_OF_TIME)
     except (CearError, OSError) as error:  # a full disk or a folder that is a file is the user's to mend, too
         errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)

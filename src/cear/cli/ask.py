@@ -54,5 +54,6 @@ def answer_table(question: str, answers: list[Answer]) -> Table:
         table.add_column(column, justify="left" if column in ("answer", "known") else "right")
     for answer in answers:
         before = [str(answer.stage1_rank)] if moved else []
-        table.add_row(str(answer.rank), *before, Text(answer.name), f"{answer.score:.2f}", answer.known or "new")
+        score = "" if answer.score is None else f"{answer.score:.2f}"
+        table.add_row(str(answer.rank), *before, Text(answer.name), score, answer.known or "new")
     return table

@@ -46,3 +46,6 @@ def show(evaluation: Evaluation, finished: Run) -> None:
     console.print(evaluation_table(evaluation))
     if evaluation.before is not None:
         console.print(reranking_table(evaluation.before, evaluation, k=finished.config.candidates.k))
+    if finished.second is not None and finished.second.shortened:
+        share = f"{finished.second.shortened:.1%} of the training lists"
+        console.print(f"In {share} names were cut further than configured, to fit the encoder's positions.")

@@ -23,6 +23,9 @@ def run(
     reuse: Annotated[
         Path | None, typer.Option(help="A run with the same Stage 1, which is taken over rather than trained again.")
     ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="Stop training after so many minutes, all saved, with exit code 3.")
+    ] = None,
     download: Annotated[bool, typer.Option("--download", help="Fetch a known data set that is not here.")] = False,
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Leave out lines of the data that cannot be read, and count them.")
@@ -34,6 +37,9 @@ def run(
 ) -> None:
     """Train every stage, keep the best on validation, and evaluate on test.
 
+    The exit code is 0 when all is done, 2 when something is wrong, 3 when --minutes are over, and 130 after Ctrl-C;
+    after the last two, the same command continues to the same result.
+
     Example: `cear run configs/wn18rr/complex-n3.yaml stage1.epochs=5 --out runs/wn`
     """
     from cear.config import load_config
@@ -43,7 +49,7 @@ def run(
     changes = [*(overrides or ()), *(["skip_bad_lines=true"] if skip_bad_lines else [])]
     with resumable():
         settings = load_config(config, changes)
-        finished = run_pipeline(settings, out, reuse=reuse, download=download, progress=progress_bar)
+        finished = run_pipeline(settings, out, reuse=reuse, minutes=minutes, download=download, progress=progress_bar)
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
     evaluation = finished.evaluate(split, facts=facts, progress=progress_bar)
     show(evaluation, finished)

@@ -20,8 +20,9 @@ from cear.reranking.batches import deal
 from cear.reranking.config import SequenceConfig
 from cear.reranking.features import stage1_features
 from cear.reranking.losses import LIST_LOSSES
+from cear.reranking.model import CrossEntityModel
 from cear.reranking.reranker import SequenceReranker
-from cear.training import Schedule, State, fit
+from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit
 
 Validate = Callable[[SequenceReranker], float]
 
@@ -46,15 +47,7 @@ class Stage2Task:
         self._lengths = reranker.lengths(self._lists)
         self._validate, self._seed = validate, seed
         self._batches = lru_cache(maxsize=2)(self._deal)
-        config = reranker.config
-        encoder, rest = reranker.model.encoder, [p for n, p in self.model.named_parameters() if "encoder." not in n]
-        self.optimizer = torch.optim.AdamW(
-            [
-                {"params": [*encoder.parameters()], "lr": config.learning_rate},
-                {"params": rest, "lr": config.head_learning_rate},
-            ],
-            fused=True,
-        )
+        self.optimizer = build_optimizer(reranker.model, reranker.config)
 
     def __len__(self) -> int:
         """Batches in an epoch; each epoch deals anew, so later ones may differ by a few."""
@@ -68,7 +61,8 @@ class Stage2Task:
             self._set_rates((epoch + step / len(batches)) / self._reranker.config.epochs)
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(int(np.random.default_rng([self._seed, epoch, step]).integers(2**62)))
-                yield self._loss(batches[step])
+                loss = self._loss(batches[step])
+            yield loss
 
     def validate(self) -> float:
         """Filtered MRR of the re-ranked lists of some validation facts."""
@@ -83,9 +77,8 @@ class Stage2Task:
     def _set_rates(self, done: float) -> None:
         """Both learning rates fall linearly to zero over the training."""
         config = self._reranker.config
-        for group, rate in zip(
-            self.optimizer.param_groups, (config.learning_rate, config.head_learning_rate), strict=True
-        ):
+        rates = (config.learning_rate, config.head_learning_rate)
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate * (1 - done)
 
     def _deal(self, epoch: int) -> list[Ints]:
@@ -94,6 +87,16 @@ class Stage2Task:
         count = min(self._reranker.config.lists or len(self._lists), len(self._lists))
         chosen = np.sort(rng.choice(len(self._lists), count, replace=False))
         return [chosen[batch] for batch in deal(self._lengths[chosen], self._reranker.config.max_tokens, rng)]
+
+
+def build_optimizer(model: CrossEntityModel, config: SequenceConfig) -> torch.optim.Optimizer:
+    """AdamW, with one learning rate for the encoder and one for the head."""
+    head = [parameter for name, parameter in model.named_parameters() if not name.startswith("encoder.")]
+    groups = [
+        {"params": [*model.encoder.parameters()], "lr": config.learning_rate},
+        {"params": head, "lr": config.head_learning_rate},
+    ]
+    return torch.optim.AdamW(groups, fused=True)
 
 
 def train_stage2(
@@ -105,6 +108,7 @@ def train_stage2(
     validate: Validate,
     seed: int = 0,
     download: bool = False,
+    deadline: Deadline = NO_DEADLINE,
     progress: Progress = silent,
 ) -> tuple[SequenceReranker, State]:
     """The re-ranker that was best on validation, and how training went; resumes what `folder` holds."""
@@ -113,5 +117,5 @@ def train_stage2(
     schedule = Schedule(config.epochs, 1, config.patience, config.checkpoint_seconds)
     described = f"{config.model_dump_json()} {seed} {kb.digest} {lists.manifest}"
     fingerprint = hashlib.sha256(described.encode()).hexdigest()
-    state = fit(task, schedule, folder, fingerprint=fingerprint, progress=progress)
+    state = fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
     return reranker, state

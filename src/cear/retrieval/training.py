@@ -17,7 +17,7 @@ from cear.retrieval.config import OptimizerConfig, Stage1Config
 from cear.retrieval.losses import LOSSES
 from cear.retrieval.models import build_scorer
 from cear.retrieval.scorer import Scorer
-from cear.training import Schedule, State, fit
+from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit
 
 Validate = Callable[[Scorer], float]
 
@@ -104,6 +104,7 @@ def train_stage1(
     *,
     validate: Validate,
     seed: int = 0,
+    deadline: Deadline = NO_DEADLINE,
     progress: Progress = silent,
 ) -> tuple[Scorer, State]:
     """The scorer that was best on validation, and how training went; resumes what `folder` holds."""
@@ -111,5 +112,5 @@ def train_stage1(
     task = Stage1Task(scorer, kb, config, validate, seed=seed)
     schedule = Schedule(config.epochs, config.validate_every, config.patience, config.checkpoint_seconds)
     fingerprint = hashlib.sha256(f"{config.model_dump_json()} {seed} {kb.digest}".encode()).hexdigest()
-    state = fit(task, schedule, folder, fingerprint=fingerprint, progress=progress)
+    state = fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
     return scorer, state

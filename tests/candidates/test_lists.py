@@ -1,0 +1,116 @@
+"""Candidate lists: made from scores alone, labelled from the answers that are handed in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cear.candidates import Lists, Manifest, among, distinct_lists, labels, make_lists
+from cear.data import KnowledgeBase
+from cear.errors import MismatchError
+from cear.nouns import NO_ENTITY, Candidates, Ints, Queries, Ragged
+from cear.retrieval import Scorer, Stage1Config, build_scorer
+
+MANIFEST = Manifest("towns", "digest", "train", 3, "keep", "nobody")
+
+
+def lists_of(entity: list[int], relation: list[int], entities: list[list[int]]) -> Lists:
+    """Lists whose scores are 0, -1, -2 …, and -inf where padded."""
+    found = np.array(entities)
+    scores = np.where(found == NO_ENTITY, -np.inf, -np.arange(found.shape[1]))
+    return Lists(Queries(np.array(entity), np.array(relation)), Candidates(found, scores), MANIFEST)
+
+
+@pytest.fixture
+def scorer() -> Scorer:
+    return build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+
+
+class TestMaking:
+    def test_the_best_k_as_scored_in_rank_order(self, towns: KnowledgeBase, scorer: Scorer) -> None:
+        queries = towns.queries("test")
+        made = make_lists(scorer, towns, queries, k=7, known="keep", split="test", model="complex")
+        scores = scorer.score_all(queries).detach().numpy()
+        best = np.argsort(-scores, axis=1)[:, :7]
+        assert np.array_equal(made.candidates.entities, best)
+        np.testing.assert_allclose(made.candidates.scores, np.take_along_axis(scores, best, axis=1), rtol=1e-5)
+        assert made.manifest == Manifest("towns", towns.digest, "test", 7, "keep", "complex")
+
+    def test_dropping_gives_the_slots_of_training_answers_to_others(self, towns: KnowledgeBase, scorer: Scorer) -> None:
+        queries = towns.queries("test")
+        keep, drop = (
+            make_lists(scorer, towns, queries, k=30, known=known, split="test", model="m")  # type: ignore[arg-type]
+            for known in ("keep", "drop")
+        )
+        train = towns.known("train").of_queries(queries)
+        for row in range(len(queries)):
+            everybody = keep.candidates.entities[row]
+            left = everybody[~np.isin(everybody, train.row(row))]
+            padded = np.full(30 - len(left), NO_ENTITY)
+            assert np.array_equal(drop.candidates.entities[row], [*left, *padded])
+        assert len(train.values), "there is something to drop"
+
+    def test_held_out_answers_are_candidates_like_any_other(self, towns: KnowledgeBase, scorer: Scorer) -> None:
+        made = make_lists(scorer, towns, towns.queries("test"), k=30, known="drop", split="test", model="m")
+        assert labels(made, towns.known("test")).any(axis=1).all()
+
+    def test_a_list_is_no_longer_than_there_are_entities(self, towns: KnowledgeBase, scorer: Scorer) -> None:
+        made = make_lists(scorer, towns, towns.queries("test"), k=500, known="keep", split="test", model="m")
+        assert made.candidates.k == made.manifest.k == 30
+
+
+class TestLists:
+    def test_every_query_has_exactly_one(self) -> None:
+        three = lists_of([0, 1, 2], [0, 0, 0], [[1], [2], [0]])
+        with pytest.raises(MismatchError, match="3 lists for 2 queries"):
+            Lists(three.queries[:2], three.candidates, MANIFEST)
+
+    def test_some_of_them_keep_queries_and_candidates_together(self) -> None:
+        some = lists_of([7, 8, 9], [0, 1, 2], [[1, 2], [3, 4], [5, 6]])[np.array([2, 0])]
+        assert some.queries.entity.tolist() == [9, 7]
+        assert some.queries.relation.tolist() == [2, 0]
+        assert some.candidates.entities.tolist() == [[5, 6], [1, 2]]
+
+
+class TestLabels:
+    def test_by_hand(self, towns: KnowledgeBase) -> None:
+        # Town 1 lies in Country B (26): a training fact. Town 0 in Country A (25) is held out, Town 3 in D, too.
+        lists = lists_of([1, 0, 3], [0, 0, 0], [[26, 25, 4], [25, 26, 4], [28, NO_ENTITY, NO_ENTITY]])
+        assert labels(lists, towns.known("train")).tolist() == [[True, False, False], [False] * 3, [False] * 3]
+        assert labels(lists, towns.known("valid")).tolist() == [[False] * 3, [True, False, False], [False] * 3]
+
+    def test_a_query_that_asks_for_the_head(self, towns: KnowledgeBase) -> None:
+        # ⟨?, lies in, Country B⟩: towns 1, 6, 11, 16, 21; of these, facts 6 (valid) and 21 (test) are held out.
+        lists = lists_of([26], [3], [[1, 2, 6, 11, 16, 21]])
+        assert labels(lists, towns.known("train")).tolist() == [[True, False, False, True, True, False]]
+
+
+@st.composite
+def rows_with_answers(draw: st.DrawFn) -> tuple[Ints, list[list[int]]]:
+    n, k = draw(st.integers(1, 5)), draw(st.integers(1, 6))
+    entity = st.integers(NO_ENTITY, 8)
+    entities = draw(st.lists(st.lists(entity, min_size=k, max_size=k), min_size=n, max_size=n))
+    answers = draw(st.lists(st.lists(st.integers(0, 8), max_size=5), min_size=n, max_size=n))
+    return np.array(entities), answers
+
+
+@given(rows_with_answers())
+def test_among_looks_in_the_same_row_and_never_finds_a_pad(case: tuple[Ints, list[list[int]]]) -> None:
+    entities, answers = case
+    offsets = np.cumsum([0, *map(len, answers)])
+    found = among(entities, Ragged(offsets, np.array([x for row in answers for x in row], np.int64)))
+    expected = [[e != NO_ENTITY and e in row for e in line] for line, row in zip(entities, answers, strict=True)]
+    assert found.tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.permutations([4, 5])), min_size=1, max_size=12))
+def test_each_different_list_is_there_once(rows: list[tuple[int, int, list[int]]]) -> None:
+    lists = lists_of([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+    once, place = distinct_lists(lists)
+    assert len(once) == len({(e, r, *found) for e, r, found in rows})
+    again = once[place]
+    assert np.array_equal(again.queries.entity, lists.queries.entity)
+    assert np.array_equal(again.queries.relation, lists.queries.relation)
+    assert np.array_equal(again.candidates.entities, lists.candidates.entities)

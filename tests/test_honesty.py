@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 import torch
 
+from cear.candidates import make_lists, read_lists
 from cear.config import RunConfig
 from cear.data import KnowledgeBase
 from cear.errors import LeakError, ScoreError
 from cear.evaluation import ScoresEntities, evaluate
 from cear.nouns import SPLITS, Queries, Split
 from cear.pipeline import Run, run
+from cear.reranking import Fusion, Reranker, SequenceReranker
 from cear.retrieval import MODELS, ExtremeText, Scorer, Stage1Config, build_scorer, top_k
 from cear.retrieval.scorer import DotProductScorer
+from cear.stages import SecondStage, lists_of
 
 SMALL = Stage1Config(rank=6, batch=20, epochs=6, validate_every=2)
 
@@ -32,6 +35,13 @@ MAKES_RANKINGS: dict[str, Callable[..., Any]] = {
     "ExtremeText.score_all": ExtremeText.score_all,
     "ExtremeText.top_k": ExtremeText.top_k,
     "Run.ask": Run.ask,
+    "make_lists": make_lists,
+    "lists_of": lists_of,
+    "Reranker.rerank": Reranker.rerank,
+    "SequenceReranker.rerank": SequenceReranker.rerank,
+    "SequenceReranker.score": SequenceReranker.score,
+    "Fusion.fuse": Fusion.fuse,
+    "SecondStage.final_scores": SecondStage.final_scores,
     **{f"{name}.score_all": model.score_all for name, model in MODELS.items()},  # type: ignore[attr-defined]
 }
 
@@ -55,7 +65,9 @@ class TestTheGoldIsNotAnArgument:
         parameters = inspect.signature(MAKES_RANKINGS[name]).parameters
         known = {"self", "scorer", "queries", "among", "k", "drop", "memory_mb", "progress"}
         asked = {"relation", "subject", "object", "new"}
-        assert set(parameters) <= known | asked, "a new parameter here must not carry the answer"
+        # `kb` holds every fact; that none but training facts is read is what the poison below shows.
+        listed = {"kb", "config", "known", "split", "model", "digest", "lists", "features", "scores"}
+        assert set(parameters) <= known | asked | listed, "a new parameter here must not carry the answer"
 
     def test_queries_hold_an_entity_and_a_relation_and_no_answer(self) -> None:
         assert set(inspect.signature(Queries).parameters) == {"entity", "relation"}
@@ -108,6 +120,61 @@ class TestPoisonedTestFacts:
             file.write("t3\troad_to\tt20\n")
         runs = [run(RunConfig(data=str(folder), stage1=SMALL), tmp_path / f"run {folder.name}") for folder in folders]
         assert runs[0].training.history != runs[1].training.history
+
+
+class TestPoisonedFactsInStage2:
+    """Other test facts among the same entities: no list, no weight, no fusion, no score may change."""
+
+    @pytest.fixture
+    def settings(self, encoder_of: Callable[..., str]) -> dict[str, Any]:
+        reranker = {"encoder": encoder_of(), "hidden": 8, "epochs": 1, "learning_rate": 1e-3, "max_tokens": 400}
+        candidates = {"k": 6, "crossfit": {"folds": 3}}
+        return {"stage1": SMALL.model_dump() | {"epochs": 2}, "candidates": candidates, "reranker": reranker}
+
+    def runs(self, settings: dict[str, Any], folders: list[Path]) -> list[Run]:
+        return [
+            run(RunConfig.model_validate(settings | {"data": str(each)}), each.parent / f"run {each.name}")
+            for each in folders
+        ]
+
+    def test_change_nothing_that_was_learned_chosen_or_listed(
+        self, settings: dict[str, Any], write_towns: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        poison = [(i, (i + 1) % 3, (7 * i + 3) % 30) for i in range(25)]
+        folders = [write_towns(tmp_path / "clean"), write_towns(tmp_path / "poisoned", test=poison)]
+        clean, poisoned = self.runs(settings, folders)
+        assert clean.kb.digest != poisoned.kb.digest, "the poison must be there"
+        for name in ("crossfit/fold0/best.safetensors", "stage2/best.safetensors", "stage2/fusion.json"):
+            assert (clean.folder / name).read_bytes() == (poisoned.folder / name).read_bytes(), name
+        lists = [read_lists(each.folder / "candidates" / "train.parquet", each.kb) for each in (clean, poisoned)]
+        assert np.array_equal(lists[0].candidates.entities, lists[1].candidates.entities)
+        queries, finals = clean.kb.queries("test"), []
+        for each in (clean, poisoned):
+            assert each.second is not None
+            made = lists_of(each.config, each.kb, each.scorer, queries, "test")
+            finals.append(each.second.final_scores(made, each.kb))
+        assert np.array_equal(*finals)
+        assert clean.evaluate("valid").summary() == poisoned.evaluate("valid").summary()
+
+    def test_poisoned_training_facts_do_change_it(
+        self, settings: dict[str, Any], write_towns: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        """So that the test above is able to fail."""
+        folders = [write_towns(tmp_path / "clean"), write_towns(tmp_path / "other")]
+        with (folders[1] / "train.txt").open("a") as file:
+            file.write("t3\troad_to\tt20\n")
+        weights = [(each.folder / "stage2" / "best.safetensors").read_bytes() for each in self.runs(settings, folders)]
+        assert weights[0] != weights[1]
+
+    def test_a_list_is_what_was_retrieved_with_the_gold_or_without(self, towns: KnowledgeBase) -> None:
+        scorer = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+        queries, gold = towns.queries("test"), towns.gold("test")
+        lists = make_lists(scorer, towns, queries, k=6, known="drop", split="test", model="complex")
+        retrieved = top_k(scorer, queries, 6, drop=towns.known("train"))
+        assert np.array_equal(lists.candidates.entities, retrieved.entities)
+        found = (lists.candidates.entities == gold[:, None]).any(axis=1)
+        assert found.any()
+        assert not found.all(), "a gold that was not retrieved is not there"
 
 
 class TestNoQueryIsDropped:

@@ -14,12 +14,12 @@ from torch import Tensor, nn
 
 from cear import tensors, training
 from cear.data import KnowledgeBase
-from cear.errors import CearError, DataError, MismatchError
+from cear.errors import CearError, DataError, MismatchError, OutOfTime
 from cear.evaluation import evaluate
 from cear.progress import silent
 from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
 from cear.tensors import read_tensors, write_tensors
-from cear.training import Schedule, State, fit, load_weights
+from cear.training import Deadline, Schedule, State, fit, load_weights
 
 STEPS, EPOCHS = 5, 4
 NEVER = 1e9  # seconds: no checkpoint inside an epoch
@@ -150,6 +150,35 @@ class TestResume:
         (tmp_path / ".checkpoint.safetensors.x7.partial").write_bytes(b"half")
         train(ToyTask(), tmp_path)
         assert files_in(tmp_path) == FILES
+
+
+class TestDeadline:
+    NOW = Deadline(at=0)
+
+    def test_it_is_so_many_minutes_from_now_or_never(self) -> None:
+        assert Deadline.after(0).passed()
+        assert not Deadline.after(60).passed()
+        assert Deadline.after(None) == Deadline()
+        assert not Deadline().passed()
+
+    def test_a_training_that_is_out_of_time_says_where_it_is_and_how_it_goes_on(self, tmp_path: Path) -> None:
+        with pytest.raises(OutOfTime, match=r"epoch 1, step 1 .*Everything is saved: the same command continues"):
+            fit(ToyTask(), schedule(), tmp_path, fingerprint="same", deadline=self.NOW)
+        assert (saved_state(tmp_path).epoch, saved_state(tmp_path).step) == (0, 1)
+
+    def test_stopped_by_it_after_every_step_it_ends_the_same(self, tmp_path: Path) -> None:
+        whole, task = ToyTask(), ToyTask()
+        expected = outcome(whole, train(whole, tmp_path / "whole"))
+        for _ in range(STEPS * EPOCHS):
+            with pytest.raises(OutOfTime):
+                fit(ToyTask(), schedule(), tmp_path / "cut", fingerprint="same", deadline=self.NOW)
+        state = fit(task, schedule(), tmp_path / "cut", fingerprint="same", deadline=self.NOW)
+        assert outcome(task, state) == expected
+        assert task.steps == [], "only the last look at validation was left"
+
+    def test_a_finished_training_has_no_use_for_it(self, tmp_path: Path) -> None:
+        train(ToyTask(), tmp_path)
+        assert fit(ToyTask(), schedule(), tmp_path, fingerprint="same", deadline=self.NOW).done
 
 
 def saved_state(folder: Path) -> State:

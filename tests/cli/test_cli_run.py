@@ -23,6 +23,12 @@ from cear.pipeline import Answer, open_run
 
 MEASURES = ["mrr", "hits@1", "hits@3", "hits@10", "hits@50"]
 CONFIG = "data: {data}\nseed: 1\nstage1: {{rank: 8, batch: 20, epochs: 6, validate_every: 3}}\n"
+TWO_STAGES = """
+data: {data}
+stage1: {{rank: 8, batch: 60, epochs: 2}}
+candidates: {{k: 6, crossfit: {{folds: 3}}}}
+reranker: {{encoder: {encoder}, hidden: 8, epochs: 2, max_tokens: 400, learning_rate: 0.001, text: name}}
+"""
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,17 @@ def place(tmp_path_factory: pytest.TempPathFactory, write_towns: Callable[..., P
     result = CliRunner().invoke(app, ["run", str(folder / "towns.yaml"), "--out", str(folder / "run")])
     assert result.exit_code == 0, result.output
     return folder
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory, place: Path, encoder_of: Callable[..., str]) -> tuple[Path, Path]:
+    """A configuration of two stages, and the run that it gives."""
+    folder = tmp_path_factory.mktemp("both")
+    config = folder / "both.yaml"
+    config.write_text(TWO_STAGES.format(data=place / "towns", encoder=encoder_of()))
+    result = CliRunner().invoke(app, ["run", str(config), "--out", str(folder / "run")])
+    assert result.exit_code == 0, result.output
+    return config, folder / "run"
 
 
 def assert_shape(record: dict[str, Any], *, split: str, queries: int) -> None:
@@ -164,6 +181,54 @@ def positions(text: str, names: list[str]) -> list[int]:
     return found
 
 
+class TestTwoStages:
+    def test_the_tables_show_stage_1_and_stage_2_and_what_changed(self, both: tuple[Path, Path], cear_: Cear) -> None:
+        done = cear_("evaluate", both[1])
+        assert done.code == 0
+        for part in ("1 both", "2 both", "p = ", "put first", "lost first place", "recall@6"):
+            assert part in done.out
+
+    def test_the_json_has_both(self, both: tuple[Path, Path]) -> None:
+        record = json.loads((both[1] / "test.json").read_text())
+        assert_shape(record, split="test", queries=24)
+        assert list(record["stage2"]["both"]) == MEASURES
+        assert sum(record["reranking"]["confusion"].values()) == 24
+
+    def test_a_sample_of_the_facts(self, both: tuple[Path, Path], cear_: Cear) -> None:
+        assert "10 queries" in cear_("evaluate", both[1], "--facts", 5).out
+
+    def test_answers_come_with_both_ranks(self, both: tuple[Path, Path], cear_: Cear) -> None:
+        done = cear_("ask", both[1], "Town 7", "lies in", "--k", 30)
+        answers = open_run(both[1]).ask("lies in", subject="Town 7", k=30)
+        assert any(answer.rank != answer.stage1_rank for answer in answers), "re-ranking moved somebody"
+        assert "stage 1" in done.out
+        places = positions(done.out, [answer.name for answer in answers[:6]])
+        assert places == sorted(places)
+
+    def test_out_of_time_it_is_saved_and_the_same_command_continues(
+        self, both: tuple[Path, Path], cear_: Cear, tmp_path: Path
+    ) -> None:
+        command = ["run", both[0], "--out", tmp_path / "run"]
+        stopped = cear_(*command, "--minutes", 0)
+        assert stopped.code == 3
+        assert stopped.out == ""
+        assert "The time is over" in stopped.err
+        assert "the same command continues" in stopped.err
+        assert "Error" not in stopped.err
+        done = cear_(*command)
+        assert done.code == 0
+        files = [folder / "stage2" / "best.safetensors" for folder in (both[1], tmp_path / "run")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+    def test_names_that_were_cut_to_fit_are_told(
+        self, both: tuple[Path, Path], encoder_of: Callable[..., str], cear_: Cear, tmp_path: Path
+    ) -> None:
+        tight = f"reranker.encoder={encoder_of('bert', 20)}"
+        done = cear_("run", both[0], tight, "reranker.epochs=1", "--out", tmp_path / "run")
+        assert "In 100.0% of the training lists names were cut further than configured" in done.out
+        assert "cut further" not in cear_("evaluate", both[1]).out
+
+
 class TestErrors:
     """Each is one message on standard error, exit code 2, no traceback, nothing on standard output."""
 
@@ -231,6 +296,16 @@ class TestHelp:
         assert done.code == 0
         assert "Usage" in done.out
         assert f"cear {command}" in done.out
+
+    def test_run_tells_its_exit_codes(self, cear_: Cear) -> None:
+        told = " ".join(cear_("run", "--help").out.split())
+        for part in (
+            "0 when all is done",
+            "3 when --minutes are over",
+            "130 after Ctrl-C",
+            "the same command continues",
+        ):
+            assert part in told
 
 
 def test_the_demo_trains_measures_and_answers(cear_: Cear, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def read_lists(path: Path, kb: KnowledgeBase) -> Lists:
 
 def _columns(path: Path, k: int) -> dict[str, npt.NDArray[Any]]:
     """The columns of a file as arrays, whichever integers, floats and lists its writer chose."""
-    wanted = {"entity": pl.Int64, "relation": pl.Int64, "candidates": pl.Array(pl.Int64, k)}
-    wanted |= {"scores": pl.Array(pl.Float32, k)}
+    ids, scores = pl.Array(pl.Int64, k), pl.Array(pl.Float32, k)
+    wanted = pl.Schema({"entity": pl.Int64(), "relation": pl.Int64(), "candidates": ids, "scores": scores})
     try:
         table = pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in wanted.items())
     except pl.exceptions.PolarsError as error:

@@ -30,4 +30,5 @@ def stage1_features(candidates: Candidates) -> Floats:
 def _softened(log_p: Floats) -> Floats:
     """Log-probabilities that fall like a logarithm below the floor: they stay small, and no two become one."""
     below = np.maximum(_FLOOR - log_p, 0.0)
-    return np.maximum(log_p, _FLOOR) - np.log1p(below)
+    softened: Floats = np.maximum(log_p, _FLOOR) - np.log1p(below)
+    return softened

@@ -61,7 +61,8 @@ class Assembler:
             place = filled & chosen[:, None]
             tokens[place] = pieces.values
             slots[place] = _slots(pieces, rows.shape[1])
-        return SequenceBatch(*map(torch.from_numpy, (tokens, filled, slots)), k=entities.shape[1])
+        as_tensor = torch.from_numpy
+        return SequenceBatch(as_tensor(tokens), as_tensor(filled), as_tensor(slots), k=entities.shape[1])
 
     def _sizes(self, rows: Ints) -> tuple[Ints, Ints]:
         """The tokens that a surface form may have in each list, and the tokens of its sequence, (list,) each."""

@@ -33,7 +33,9 @@ PUBLIC: dict[str, str] = {
         "train_stage2"
     ),
     "cear.retrieval": (
-        "ComplEx DistMult DotProductScorer MODELS RotatE Scorer Stage1Config TransE build_scorer top_k train_stage1"
+        "Atom ComplEx DistMult DotProductScorer FiredRule MODELS Retriever RotatE RuleBook RuleRetriever "
+        "RulesConfig Scorer Stage1Config TransE build_scorer learn_rules load_rules save_rules top_k "
+        "train_stage1"
     ),
 }
 

@@ -1,0 +1,86 @@
+"""Stage 1 by rules: scores from the rules that fire, and the rules themselves as reasons."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.nouns import Floats, Ints, Queries
+from cear.retrieval.rules.kernels import Evidence, Facts, score_queries
+from cear.retrieval.rules.reasons import FiredRule, fired_rules
+from cear.retrieval.rules.rulebook import RuleBook
+
+
+class RuleRetriever:
+    """Ranks entities by the rules that fire for them; nothing is trained.
+
+    The score of an entity is Σ decayⁱ · -log(1 - cᵢ) over the confidences c₀ ≥ c₁ ≥ … of the best rules that fire
+    for it, plus `frequency` times its share of the relation's answers. With decay 1 and frequency 0 it is
+    -log(1 - p) of the noisy-or p.
+    """
+
+    def __init__(self, book: RuleBook) -> None:
+        self.book = book
+        graph = book.graph
+        self._facts = Facts(
+            graph.entity,
+            graph.blocks,
+            graph.members.offsets,
+            graph.members.values,
+            graph.attributes.offsets,
+            graph.attributes.values,
+        )
+        self._evidence = _evidence(book)
+
+    @property
+    def n_entities(self) -> int:
+        """The number of entities that are ranked."""
+        return self.book.graph.n_entities
+
+    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+        """The score of every entity, or of those in `among`, as the answer: (query, candidate), all finite."""
+        config = self.book.config
+        scores = config.frequency * self._shares(queries.relation)
+        score_queries(queries, self._facts, self._evidence, config.best, config.decay, scores)
+        found = torch.from_numpy(scores)
+        return found if among is None else found[:, among]
+
+    def reasons(self, entity: int, relation: int, answer: int, n: int | None = None) -> list[FiredRule]:
+        """The n rules that speak most for `answer` as the answer of ⟨entity, relation, ?⟩, or all of them."""
+        return fired_rules(self.book, entity, relation, answer)[:n]
+
+    def _shares(self, relations: Ints) -> Floats:
+        """Each entity's share of all answers that a relation has, (relation, entity)."""
+        graph = self.book.graph
+        asked, row = np.unique(relations, return_inverse=True)
+        shares = np.zeros((len(asked), self.n_entities), np.float32)
+        for share, relation in zip(shares, asked, strict=True):
+            first, last = graph.members.offsets[np.searchsorted(graph.relation, [relation, relation + 1])]
+            share += np.bincount(graph.members.values[first:last], minlength=self.n_entities) / max(last - first, 1)
+        return shares[row]
+
+
+def _evidence(book: RuleBook) -> Evidence:
+    """-log(1 - confidence) of every rule, laid out for look-up by body and by head."""
+    rules, paths, smoothing = book.attribute_rules, book.path_rules, book.config.smoothing
+    weight = _surprise(rules.confidence(book.graph, smoothing))
+    attributes = np.arange(len(book.graph.members) + 1)
+    by_head = np.argsort(rules.head, kind="stable")
+    return Evidence(
+        by_body=np.searchsorted(rules.body, attributes),
+        head=rules.head,
+        of_body=weight,
+        by_head=np.searchsorted(rules.head[by_head], attributes),
+        body=rules.body[by_head],
+        of_head=weight[by_head],
+        by_relation=np.searchsorted(paths.head, np.arange(2 * book.graph.n_relations + 1)),
+        path=paths.body,
+        of_path=_surprise(paths.confidence(smoothing)),
+    )
+
+
+def _surprise(confidence: Floats) -> Floats:
+    """-log(1 - c): how surprising it would be if the rule were wrong."""
+    surprise: Floats = -np.log1p(-confidence).astype(np.float32)
+    return surprise

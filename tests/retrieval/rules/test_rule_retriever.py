@@ -23,6 +23,7 @@ from cear.retrieval import (
     save_rules,
     top_k,
 )
+from cear.retrieval.rules.config import KindWeights
 from cear.retrieval.rules.path_rules import walks_from
 
 ENTITIES = ["Copenhagen", "Roskilde", "Køge", "Aarhus", "Zealand", "Jutland", "Denmark"]
@@ -31,7 +32,19 @@ KØGE, ZEALAND, DENMARK = 2, 4, 6
 # Three towns on Zealand, one on Jutland; all are known to be in Denmark but Køge.
 FACTS = np.array([[0, ON, 4], [1, ON, 4], [2, ON, 4], [3, ON, 5], [0, IN, 6], [1, IN, 6], [3, IN, 6]])
 
-PLAIN = RulesConfig(min_support=1, min_confidence=0, max_length=2, best=10, decay=1, frequency=0)
+MORE = np.concatenate([FACTS, [[ZEALAND, IN, DENMARK]]])  # with paths from towns to the country
+ALL = np.concatenate([MORE, [[KØGE, IN, DENMARK]]])  # with known answers that others are like
+
+EQUAL = KindWeights(attribute=1, likeness=1, path=1)
+PLAIN = RulesConfig(
+    min_support=1,
+    min_confidence=0,
+    max_length=2,
+    best=10,
+    decay=1,
+    weights=EQUAL,
+    frequency=0,
+)
 
 
 @pytest.fixture
@@ -54,22 +67,21 @@ class TestReasons:
     def test_they_are_counted_and_read_as_expected(self, kb: KnowledgeBase) -> None:
         reasons = RuleRetriever(learn()).reasons(KØGE, IN, DENMARK)
         # in(X, Denmark) <- on(X, Zealand): three on Zealand, two of them in Denmark: 2 / (3 + 5).
-        assert [rule.describe(kb) for rule in reasons] == [
-            "in country(X, Denmark) <- on island(X, Zealand)  0.25 (2/3)",
-        ]
         (rule,) = reasons
+        assert rule.describe(kb) == "in country(X, Denmark) <- on island(X, Zealand)  0.25 (2/3)"
+        assert rule.kind == "attribute"
         assert (rule.confidence, rule.support, rule.body_count, rule.groundings) == (0.25, 2, 3, ((ZEALAND,),))
 
-    def test_the_other_direction_has_its_own_words(self, kb: KnowledgeBase) -> None:
-        reasons = RuleRetriever(learn()).reasons(DENMARK, IN + 2, KØGE)
-        assert [rule.describe(kb) for rule in reasons] == [
-            "in country(X, Denmark) <- on island(X, Zealand)  0.25 (2/3)",
-        ]
+    def test_the_other_direction_has_the_same_rule(self, kb: KnowledgeBase) -> None:
+        """Køge is like the known towns of Denmark; the rule is the same."""
+        (rule,) = RuleRetriever(learn()).reasons(DENMARK, IN + 2, KØGE)
+        assert rule.describe(kb) == "in country(X, Denmark) <- on island(X, Zealand)  0.25 (2/3)"
+        assert rule.kind == "likeness"
 
     def test_a_path_names_what_stands_between(self, kb: KnowledgeBase) -> None:
         # Zealand is in Denmark, so that in(X, Y) <- on(X, A), in(A, Y) leads from Køge to Denmark.
         # It joins Copenhagen, Roskilde and Køge with Denmark; a fact joins the first two: 2 / (3 + 5).
-        book = learn(facts=np.concatenate([FACTS, [[ZEALAND, IN, DENMARK]]]))
+        book = learn(facts=MORE)
         paths = [rule for rule in RuleRetriever(book).reasons(KØGE, IN, DENMARK) if len(rule.body) == 2]
         assert [rule.describe(kb) for rule in paths] == [
             "in country(X, Y) <- on island(X, A), in country(A, Y)  0.25 (2/3)"
@@ -77,7 +89,7 @@ class TestReasons:
         assert paths[0].groundings == ((ZEALAND,),)
 
     def test_the_best_come_first_and_there_are_no_more_than_asked_for(self) -> None:
-        retriever = RuleRetriever(learn(facts=np.concatenate([FACTS, [[ZEALAND, IN, DENMARK], [KØGE, IN, DENMARK]]])))
+        retriever = RuleRetriever(learn(facts=ALL))
         reasons = retriever.reasons(KØGE, IN, DENMARK)
         assert len(reasons) > 2
         assert all(one.confidence >= other.confidence for one, other in pairwise(reasons))
@@ -93,16 +105,30 @@ class TestScores:
         assert scores[0, DENMARK].item() == pytest.approx(-log1p(-0.25))
         assert scores.count_nonzero() == 1
 
-    def test_decay_1_is_noisy_or_and_near_0_is_the_best_rule(self) -> None:
-        facts = np.concatenate([FACTS, [[ZEALAND, IN, DENMARK]]])
-        confidences = [rule.confidence for rule in RuleRetriever(learn(facts=facts)).reasons(KØGE, IN, DENMARK)]
-        by_decay = {
-            decay: RuleRetriever(learn(PLAIN.model_copy(update={"decay": decay}), facts)).score_all(ask(KØGE, IN))
-            for decay in (1, 1e-9)
+    def test_decay_1_is_noisy_or(self) -> None:
+        confidences = [rule.confidence for rule in RuleRetriever(learn(facts=ALL)).reasons(KØGE, IN, DENMARK)]
+        score = RuleRetriever(learn(facts=ALL)).score_all(ask(KØGE, IN))[0, DENMARK].item()
+        assert len(confidences) > 2
+        assert 1 - np.exp(-score) == pytest.approx(1 - np.prod([1 - c for c in confidences]))
+
+    @pytest.mark.parametrize("change", [{"decay": 1e-9}, {"best": 1}])
+    def test_decay_near_0_counts_the_best_rule_of_each_kind(self, change: dict[str, float]) -> None:
+        retriever = RuleRetriever(learn(PLAIN.model_copy(update=change), ALL))
+        reasons = retriever.reasons(KØGE, IN, DENMARK)
+        best = {
+            kind: max(rule.confidence for rule in reasons if rule.kind == kind) for kind in {r.kind for r in reasons}
         }
-        noisy_or = 1 - np.prod([1 - c for c in confidences])
-        assert 1 - np.exp(-by_decay[1][0, DENMARK].item()) == pytest.approx(noisy_or)
-        assert 1 - np.exp(-by_decay[1e-9][0, DENMARK].item()) == pytest.approx(max(confidences))
+        score = retriever.score_all(ask(KØGE, IN))[0, DENMARK].item()
+        assert set(best) == {"attribute", "likeness", "path"}
+        assert score == pytest.approx(sum(-log1p(-c) for c in best.values()))
+
+    @pytest.mark.parametrize("kind", ["attribute", "likeness", "path"])
+    def test_a_kind_has_its_weight(self, kind: str) -> None:
+        weights = KindWeights().model_copy(update=dict.fromkeys(KindWeights.model_fields, 0) | {kind: 3})
+        retriever = RuleRetriever(learn(PLAIN.model_copy(update={"weights": weights}), ALL))
+        score = retriever.score_all(ask(KØGE, IN))[0, DENMARK].item()
+        confidences = [rule.confidence for rule in retriever.reasons(KØGE, IN, DENMARK) if rule.kind == kind]
+        assert score == pytest.approx(3 * sum(-log1p(-c) for c in confidences))
 
     def test_frequency_orders_those_for_which_no_rule_fires(self) -> None:
         book = learn(PLAIN.model_copy(update={"frequency": 0.01}))
@@ -140,14 +166,24 @@ class TestThresholds:
         assert retriever.reasons(KØGE, IN, DENMARK) == []
 
     def test_the_most_confident_rules_of_a_head_are_kept(self) -> None:
-        facts = np.concatenate([FACTS, [[ZEALAND, IN, DENMARK]]])  # so that there are paths
-        every, one = (learn(PLAIN.model_copy(update=change), facts) for change in ({}, {"max_rules": 1, "max_path_rules": 1}))
+        every, one = (
+            learn(PLAIN.model_copy(update=change), MORE) for change in ({}, {"max_rules": 1, "max_path_rules": 1})
+        )
         confidence = every.attribute_rules.confidence(every.graph, 5)
         kept = one.attribute_rules.confidence(one.graph, 5)
         for head in np.unique(every.attribute_rules.head):
             best = confidence[every.attribute_rules.head == head].max()
             assert kept[one.attribute_rules.head == head].tolist() == [best]
         assert np.unique(one.path_rules.head, return_counts=True)[1].max() == 1
+
+    def test_a_relation_between_the_same_two_entities_may_be_kept_out(self) -> None:
+        twice = np.concatenate([FACTS, FACTS + np.array([0, 2, 0])])  # on and in, and both again under other names
+        for direct in (True, False):
+            book = learn_rules(twice, 7, 4, PLAIN.model_copy(update={"direct": direct}))
+            constants = book.graph.entity
+            same = constants[book.attribute_rules.head] == constants[book.attribute_rules.body]
+            one_step = (book.path_rules.body >= 0).sum(axis=1) == 1
+            assert (same.any(), one_step.any()) == (direct, direct)
 
     def test_length_0_learns_no_paths(self) -> None:
         assert len(learn(PLAIN.model_copy(update={"max_length": 0})).path_rules) == 0
@@ -159,8 +195,8 @@ class TestThresholds:
         config = PLAIN.model_copy(update={"max_walks": allowed})
         one, again, other = (learn_rules(facts, 30, 3, config, seed=seed).path_rules for seed in (1, 1, 2))
         assert one.pairs.sum() < whole.path_rules.pairs.sum()
-        assert np.array_equal(one.support, again.support)
-        assert not np.array_equal(one.support, other.support)
+        assert np.array_equal(one.head, again.head)
+        assert not np.array_equal(one.head, other.head)
 
     def test_paths_with_more_names_than_numbers_are_refused(self) -> None:
         with pytest.raises(ConfigError, match=r"Paths of 30 steps.*Set max_length lower"):

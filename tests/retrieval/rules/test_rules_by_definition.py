@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from math import log1p
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cear.nouns import Queries
 from cear.retrieval.rules import RuleRetriever, RulesConfig, learn_rules
+from cear.retrieval.rules.config import KindWeights
 
 Fact = tuple[int, int, int]
 Attribute = tuple[int, int]  # (c, ρ): ρ(c, X) holds
@@ -64,27 +65,44 @@ class ByDefinition:
                 yield (r,), (*nodes, o)
                 yield from (((r, *path), further) for path, further in self.paths((*nodes, o), length - 1))
 
-    def confidences(self, entity: int, relation: int, answer: int) -> list[float]:
-        """Of every rule that fires, descending, smoothed by 5."""
+    def confidences(self, entity: int, relation: int, answer: int) -> dict[str, list[float]]:
+        """Of every rule that fires, by kind, descending, smoothed by 5."""
         reciprocal = (relation + RELATIONS) % (2 * RELATIONS)
-        fired = [
+        ways = {path for path, nodes in self.paths((entity,), self.length) if nodes[-1] == answer}
+        return {
+            "attribute": self._of_attributes((answer, reciprocal), entity),
+            "likeness": self._of_attributes((entity, relation), answer),
+            "path": descending(
+                support / (pairs + 5)
+                for (head, path), (support, pairs) in self.path_rules.items()
+                if head == relation and path in ways
+            ),
+        }
+
+    def _of_attributes(self, wanted: Attribute, holder: int) -> list[float]:
+        return descending(
             support / (size + 5)
-            for wanted, holder in (((answer, reciprocal), entity), ((entity, relation), answer))
             for (head, body), (support, size) in self.attribute_rules.items()
             if head == wanted and holder in self.members[body]
-        ]
-        ways = {path for path, nodes in self.paths((entity,), self.length) if nodes[-1] == answer}
-        fired += [
-            support / (pairs + 5)
-            for (head, path), (support, pairs) in self.path_rules.items()
-            if head == relation and path in ways
-        ]
-        return sorted(fired, reverse=True)
+        )
+
+
+def descending(values: Iterable[float]) -> list[float]:
+    return sorted(values, reverse=True)
 
 
 def everything(length: int) -> RulesConfig:
     """Settings that keep every rule."""
-    return RulesConfig(min_support=1, min_confidence=0, max_length=length, best=3, decay=0.5, frequency=0)
+    equal = KindWeights(attribute=1, likeness=1, path=1)
+    return RulesConfig(
+        min_support=1,
+        min_confidence=0,
+        max_length=length,
+        best=3,
+        decay=0.5,
+        frequency=0,
+        weights=equal,
+    )
 
 
 @given(graphs)
@@ -122,8 +140,9 @@ def test_scores_are_those_of_the_definition(facts: list[Fact], length: int, enti
     scores = retriever.score_all(Queries(np.array([entity]), np.array([relation])))[0].tolist()
     reference = ByDefinition(facts, length=length)
     for answer, score in enumerate(scores):
-        best = reference.confidences(entity, relation, answer)[:3]
-        assert score == pytest.approx(sum(0.5**i * -log1p(-c) for i, c in enumerate(best)), abs=1e-6)
+        kinds = reference.confidences(entity, relation, answer).values()
+        evidence = sum(0.5**i * -log1p(-c) for confidences in kinds for i, c in enumerate(confidences[:3]))
+        assert score == pytest.approx(evidence, abs=1e-6)
 
 
 @given(graphs, st.integers(0, 3), st.integers(0, ENTITIES - 1), st.integers(0, 2 * RELATIONS - 1))
@@ -135,5 +154,6 @@ def test_reasons_are_the_rules_that_the_score_counts(
     reference = ByDefinition(facts, length=length)
     for answer in range(ENTITIES):
         reasons = retriever.reasons(entity, relation, answer)
-        assert [rule.confidence for rule in reasons] == pytest.approx(reference.confidences(entity, relation, answer))
+        for kind, confidences in reference.confidences(entity, relation, answer).items():
+            assert [rule.confidence for rule in reasons if rule.kind == kind] == pytest.approx(confidences)
         assert all(rule.groundings for rule in reasons)

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from cear.nouns import Floats
+from cear.nouns import Floats, Ints
 from cear.progress import Progress, silent
 from cear.retrieval.rules.config import RulesConfig
 from cear.retrieval.rules.counting import best_per_group
@@ -38,6 +38,10 @@ class AttributeRules:
         """Support / (members of the body + smoothing), (rule,)."""
         return self.support / (graph.members.counts[self.body] + smoothing)
 
+    def take(self, rules: Ints) -> AttributeRules:
+        """These rules, in this order."""
+        return AttributeRules(self.head[rules], self.body[rules], self.support[rules])
+
 
 def learn_attribute_rules(graph: Graph, config: RulesConfig, progress: Progress = silent) -> AttributeRules:
     """Every attribute rule that passes the thresholds, at most `max_rules` of a head."""
@@ -62,9 +66,10 @@ def _count(graph: Graph, config: RulesConfig, first: int, last: int) -> Ints32:
 
 def _best(rules: AttributeRules, graph: Graph, config: RulesConfig) -> AttributeRules:
     """The most confident rules of each head, ascending by body, then by head."""
+    if not config.direct:  # r(X, c) <- r'(X, c) speaks of the same two entities
+        rules = rules.take(np.flatnonzero(graph.entity[rules.head] != graph.entity[rules.body]))
     kept = best_per_group(rules.head, rules.confidence(graph, config.smoothing), config.max_rules)
-    kept = kept[np.lexsort((rules.head[kept], rules.body[kept]))]
-    return AttributeRules(rules.head[kept], rules.body[kept], rules.support[kept])
+    return rules.take(kept[np.lexsort((rules.head[kept], rules.body[kept]))])
 
 
 @numba.njit(nogil=True, cache=True)

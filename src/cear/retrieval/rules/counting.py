@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 
 from cear.nouns import Bools, Floats, Ints
 
 
-def starts_run(ordered: Ints) -> Bools:
+def starts_run(ordered: npt.NDArray[np.integer]) -> Bools:
     """Where a value differs from the one before it."""
     return np.concatenate([np.ones(min(len(ordered), 1), bool), ordered[1:] != ordered[:-1]])
 
@@ -23,7 +24,7 @@ def total_counts(parts: Iterable[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     return keys[order][first], sums
 
 
-def best_per_group(group: Ints, value: Floats, k: int) -> Ints:
+def best_per_group(group: npt.NDArray[np.integer], value: Floats, k: int) -> Ints:
     """Places of the k highest values of each group: group by group, highest first, earlier places before equal ones."""
     order = np.lexsort((-value, group))
     first = np.flatnonzero(starts_run(group[order]))

@@ -1,8 +1,9 @@
 """The compiled loops that score queries: which rules fire for which entities, and what they amount to.
 
-The evidence of a rule is -log(1 - confidence). An entity keeps the largest few pieces of evidence of the rules that
-fire for it, in descending order; each next one counts `decay` times less. A rule counts once for an entity, however
-many paths lead to it.
+The evidence of a rule is -log(1 - confidence). Of each kind of rule, an entity keeps the largest few pieces of
+evidence, in descending order; each next one counts `decay` times less. Rules of one kind say much the same, rules of
+different kinds do not: kinds add up, each with its weight. A rule counts once for an entity, however many paths lead
+to it.
 """
 # mypy: disable-error-code="no-untyped-def"
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 import torch
 
 from cear.nouns import Floats, Ints, Queries
+from cear.retrieval.rules.config import RulesConfig
 
 Floats32 = npt.NDArray[np.float32]
 Ints32 = npt.NDArray[np.int32]
@@ -65,35 +67,40 @@ class Board(NamedTuple):
         return cls(np.zeros((n_entities, keep), np.float32), touched, seen, ends, stamp, tick)
 
 
-def score_queries(queries: Queries, facts: Facts, evidence: Evidence, keep: int, decay: float, scores: Floats) -> None:
+def score_queries(queries: Queries, facts: Facts, evidence: Evidence, config: RulesConfig, scores: Floats) -> None:
     """Add the evidence for each entity as the answer of each query to `scores`, (query, entity).
 
     Threads take queries in turn: neighbours often share a relation and cost alike.
     """
     threads = max(1, min(torch.get_num_threads(), len(queries)))
+    weights = (config.weights.attribute, config.weights.likeness, config.weights.path)
+    settings = (float(config.decay), tuple(map(float, weights)))
 
     def work(first: int) -> None:
-        board = Board.empty(scores.shape[1], keep)
-        _score_every(first, threads, queries.entity, queries.relation, facts, evidence, board, decay, scores)
+        board = Board.empty(scores.shape[1], config.best)
+        _score_every(first, threads, queries.entity, queries.relation, facts, evidence, board, *settings, scores)
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, range(threads)))
 
 
 @numba.njit(nogil=True, cache=True)
-def _score_every(first, step, entity, relation, facts, evidence, board, decay, scores):  # pragma: no cover - compiled
+def _score_every(  # pragma: no cover - compiled
+    first, step, entity, relation, facts, evidence, board, decay, weights, scores
+):
     """Score each `step`-th query from `first` on."""
     for query in range(first, len(entity), step):
-        _fire_own_attributes(entity[query], relation[query], facts, evidence, board)
-        _add_up(board, decay, scores[query])
-        _fire_shared_attributes(entity[query], relation[query], facts, evidence, board)
-        _add_up(board, decay, scores[query])
-        _fire_paths(entity[query], relation[query], facts, evidence, board)
-        _add_up(board, decay, scores[query])
+        s, r = entity[query], relation[query]
+        _fire_attributes(s, r, facts, evidence, board)
+        _add_up(board, decay, weights[0], scores[query])
+        _fire_likenesses(s, r, facts, evidence, board)
+        _add_up(board, decay, weights[1], scores[query])
+        _fire_paths(s, r, facts, evidence, board)
+        _add_up(board, decay, weights[2], scores[query])
 
 
 @numba.njit(cache=True)
-def _fire_own_attributes(s, r, facts, evidence, board):  # pragma: no cover - compiled
+def _fire_attributes(s, r, facts, evidence, board):  # pragma: no cover - compiled
     """r(X, c) <- r'(X, c') with X = s: what the entity of the query has tells which c it has too."""
     n_relations = (len(facts.blocks) - 1) // 2
     reciprocal = r - n_relations if r >= n_relations else r + n_relations
@@ -107,7 +114,7 @@ def _fire_own_attributes(s, r, facts, evidence, board):  # pragma: no cover - co
 
 
 @numba.njit(cache=True)
-def _fire_shared_attributes(s, r, facts, evidence, board):  # pragma: no cover - compiled
+def _fire_likenesses(s, r, facts, evidence, board):  # pragma: no cover - compiled
     """r(s, X) <- r'(X, c'): who has what the known answers of the query have is an answer too."""
     attribute = _find(facts, s, r)
     if attribute >= 0:
@@ -179,14 +186,13 @@ def _note(board, entity, evidence):  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True)
-def _add_up(board, decay, scores):  # pragma: no cover - compiled
-    """Σ decayⁱ · evidence of the i-th best rule, added to each entity's score; the board is clean again."""
+def _add_up(board, decay, weight, scores):  # pragma: no cover - compiled
+    """Add weight · Σ decayⁱ · evidence of the i-th best rule to each entity's score; the board is clean again."""
     for entity in board.touched[: board.seen[0]]:
-        weight = 1.0
-        total = 0.0
+        total, share = 0.0, 1.0
         for i in range(board.best.shape[1]):
-            total += weight * board.best[entity, i]
-            weight *= decay
+            total += share * board.best[entity, i]
+            share *= decay
             board.best[entity, i] = 0
-        scores[entity] += total
+        scores[entity] += weight * total
     board.seen[0] = 0

@@ -68,10 +68,11 @@ def learn_path_rules(graph: Graph, config: RulesConfig, *, seed: int = 0, progre
 
 def walks_from(graph: Graph, length: int) -> Ints:
     """How many walks of 1 to `length` steps start at each entity, (entity,): at least as many as simple paths."""
-    steps, walks = graph.steps, np.zeros(graph.n_entities)
+    steps, walks = graph.steps, np.zeros(graph.n_entities, np.int64)
     for _ in range(length):
-        walks = np.bincount(steps.rows, weights=1 + walks[steps.values], minlength=graph.n_entities)
-    return walks.astype(np.int64)
+        counts = np.bincount(steps.rows, weights=1 + walks[steps.values], minlength=graph.n_entities)
+        walks = counts.astype(np.int64)
+    return walks
 
 
 def _sample(bounds: Ints, max_walks: int, seed: int) -> Ints:
@@ -120,8 +121,10 @@ def _digits(path: Ints, base: int, length: int) -> Ints:
 
 
 def _best(rules: PathRules, config: RulesConfig) -> PathRules:
-    confidence = rules.confidence(config.smoothing)
-    rules = rules.take(np.flatnonzero((rules.support >= config.min_support) & (confidence >= config.min_confidence)))
+    """The rules that pass the thresholds, the most confident ones of each head."""
+    enough = (rules.support >= config.min_support) & (rules.confidence(config.smoothing) >= config.min_confidence)
+    long_enough = (rules.body != NO_RELATION).sum(axis=1) > (0 if config.direct else 1)
+    rules = rules.take(np.flatnonzero(enough & long_enough))
     return rules.take(best_per_group(rules.head, rules.confidence(config.smoothing), config.max_path_rules))
 
 

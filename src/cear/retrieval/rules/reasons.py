@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from cear.retrieval.rules.graph import Graph
 from cear.retrieval.rules.path_rules import NO_RELATION
 from cear.retrieval.rules.rulebook import RuleBook
 
+Kind = Literal["attribute", "likeness", "path"]
 Term = int | str  # an entity, or the name of a variable
 
 _BETWEEN = "ABCDEFGH"  # variables of a path between X and Y
@@ -36,6 +38,8 @@ class Atom:
 class FiredRule:
     """A rule that speaks for an answer."""
 
+    kind: Kind
+    """attribute: what the entity asked about has. likeness: what the answer shares with known answers. path."""
     head: Atom
     body: tuple[Atom, ...]
     confidence: float
@@ -57,14 +61,14 @@ def fired_rules(book: RuleBook, entity: int, relation: int, answer: int) -> list
     n_relations = book.graph.n_relations
     reciprocal = (relation + n_relations) % (2 * n_relations)
     fired = [
-        *_attribute_reasons(book, book.graph.attribute(answer, reciprocal), holder=entity),
-        *_attribute_reasons(book, book.graph.attribute(entity, relation), holder=answer),
+        *_attribute_reasons(book, "attribute", book.graph.attribute(answer, reciprocal), holder=entity),
+        *_attribute_reasons(book, "likeness", book.graph.attribute(entity, relation), holder=answer),
         *_path_reasons(book, entity, relation, answer),
     ]
     return sorted(fired, key=lambda rule: (-rule.confidence, -rule.support))
 
 
-def _attribute_reasons(book: RuleBook, head: int | None, *, holder: int) -> Iterator[FiredRule]:
+def _attribute_reasons(book: RuleBook, kind: Kind, head: int | None, *, holder: int) -> Iterator[FiredRule]:
     """The rules for attribute `head` whose body the holder has."""
     graph, rules = book.graph, book.attribute_rules
     if head is None:
@@ -74,6 +78,7 @@ def _attribute_reasons(book: RuleBook, head: int | None, *, holder: int) -> Iter
         if (body := int(rules.body[rule])) in held:
             size = len(graph.members.row(body))
             yield FiredRule(
+                kind=kind,
                 head=_attribute_atom(graph, head),
                 body=(_attribute_atom(graph, body),),
                 confidence=float(rules.support[rule] / (size + book.config.smoothing)),
@@ -92,6 +97,7 @@ def _path_reasons(book: RuleBook, entity: int, relation: int, answer: int) -> It
         if between:
             variables: list[Term] = ["X", *_BETWEEN[: len(path) - 1], "Y"]
             yield FiredRule(
+                kind="path",
                 head=Atom(relation, "X", "Y"),
                 body=tuple(map(Atom, path, variables, variables[1:])),
                 confidence=float(rules.support[rule] / (rules.pairs[rule] + book.config.smoothing)),

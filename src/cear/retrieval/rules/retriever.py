@@ -15,9 +15,9 @@ from cear.retrieval.rules.rulebook import RuleBook
 class RuleRetriever:
     """Ranks entities by the rules that fire for them; nothing is trained.
 
-    The score of an entity is Σ decayⁱ · -log(1 - cᵢ) over the confidences c₀ ≥ c₁ ≥ … of the best rules that fire
-    for it, plus `frequency` times its share of the relation's answers. With decay 1 and frequency 0 it is
-    -log(1 - p) of the noisy-or p.
+    The score of an entity is Σ decayⁱ · -log(1 - cᵢ) over the confidences c₀ ≥ c₁ ≥ … of the best rules of a kind
+    that fire for it, summed over the three kinds with their weights, plus `frequency` times its share of the
+    relation's answers. With decay and weights 1 and frequency 0 it is -log(1 - p) of the noisy-or p.
     """
 
     def __init__(self, book: RuleBook) -> None:
@@ -42,7 +42,7 @@ class RuleRetriever:
         """The score of every entity, or of those in `among`, as the answer: (query, candidate), all finite."""
         config = self.book.config
         scores = config.frequency * self._shares(queries.relation)
-        score_queries(queries, self._facts, self._evidence, config.best, config.decay, scores)
+        score_queries(queries, self._facts, self._evidence, config, scores)
         found = torch.from_numpy(scores)
         return found if among is None else found[:, among]
 

@@ -34,7 +34,7 @@ PUBLIC: dict[str, str] = {
     ),
     "cear.retrieval": (
         "Atom ComplEx DistMult DotProductScorer FiredRule MODELS Retriever RotatE RuleBook RuleRetriever "
-        "RulesConfig Scorer Stage1Config TransE build_scorer learn_rules load_rules save_rules top_k "
+        "RulesConfig Scorer Stage1Config TransE build_scorer learn_rules load_rules load_stage1 save_rules top_k "
         "train_stage1"
     ),
 }

@@ -17,7 +17,7 @@ from cear.files import read_json, write_json
 from cear.nouns import Floats, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reranking import STAGE2_ALONE, Fusion, Reranker, SequenceConfig, SequenceReranker, choose_fusion, train_stage2
-from cear.retrieval import Scorer
+from cear.retrieval import Retriever
 from cear.training import State
 
 
@@ -42,7 +42,7 @@ def train_second_stage(
     config: RunConfig,
     reranker_config: SequenceConfig,
     kb: KnowledgeBase,
-    scorer: Scorer,
+    scorer: Retriever,
     folder: Path,
     *,
     download: bool = False,
@@ -79,7 +79,7 @@ def open_second_stage(kb: KnowledgeBase, folder: Path) -> SecondStage:
 
 
 def training_lists(
-    config: RunConfig, kb: KnowledgeBase, scorer: Scorer, folder: Path, *, progress: Progress = silent
+    config: RunConfig, kb: KnowledgeBase, scorer: Retriever, folder: Path, *, progress: Progress = silent
 ) -> Lists:
     """The lists that Stage 2 learns from: cross-fitted, or the paper's way from the Stage 1 that saw their facts."""
     path = folder / "candidates" / "train.parquet"
@@ -97,7 +97,13 @@ def training_lists(
 
 
 def lists_of(
-    config: RunConfig, kb: KnowledgeBase, scorer: Scorer, queries: Queries, split: str, *, progress: Progress = silent
+    config: RunConfig,
+    kb: KnowledgeBase,
+    scorer: Retriever,
+    queries: Queries,
+    split: str,
+    *,
+    progress: Progress = silent,
 ) -> Lists:
     """The candidate lists of queries as the configuration wants them; the gold is not an argument."""
     made = config.candidates
@@ -109,7 +115,7 @@ def lists_of(
 def evaluate_stages(
     config: RunConfig,
     kb: KnowledgeBase,
-    scorer: Scorer,
+    scorer: Retriever,
     second: SecondStage | None,
     split: Split,
     *,
@@ -128,7 +134,7 @@ def evaluate_stages(
     return reranked(before, kb, lists, scores, seconds=time.perf_counter() - start)
 
 
-def valid_mrr(kb: KnowledgeBase) -> Callable[[Scorer], float]:
+def valid_mrr(kb: KnowledgeBase) -> Callable[[Retriever], float]:
     """What chooses a model: filtered MRR on the validation facts, blind to the test facts."""
     return lambda scorer: evaluate(scorer, kb, "valid").summary()["both"]["mrr"]
 

@@ -17,7 +17,7 @@ from cear.retrieval.rules import (
 )
 from cear.retrieval.scorer import DotProductScorer, Retriever, Scorer
 from cear.retrieval.search import top_k
-from cear.retrieval.training import train_stage1
+from cear.retrieval.stage1 import load_stage1, train_stage1
 from cear.retrieval.transe import TransE
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "build_scorer",
     "learn_rules",
     "load_rules",
+    "load_stage1",
     "save_rules",
     "top_k",
     "train_stage1",

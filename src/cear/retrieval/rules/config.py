@@ -12,9 +12,9 @@ class KindWeights(Settings):
 
     attribute: NonNegativeFloat = 1.0
     """r(X, c) <- r'(X, c'), with X the entity that is asked about."""
-    likeness: NonNegativeFloat = 1.0
+    likeness: NonNegativeFloat = 3.0
     """r(c, X) <- r'(X, c'), with c the entity that is asked about: X has what known answers have."""
-    path: NonNegativeFloat = 1.0
+    path: NonNegativeFloat = 2.0
     """r(X, Y) <- r1(X, Z), r2(Z, Y)."""
 
 

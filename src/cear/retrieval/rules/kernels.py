@@ -19,34 +19,9 @@ import torch
 
 from cear.nouns import Floats, Ints, Queries
 from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.rules.evidence import Evidence, Facts
 
 Floats32 = npt.NDArray[np.float32]
-Ints32 = npt.NDArray[np.int32]
-
-
-class Facts(NamedTuple):
-    """The arrays of `Graph` that scoring reads."""
-
-    entity: Ints
-    blocks: Ints
-    offsets: Ints
-    members: Ints
-    at: Ints
-    attributes: Ints
-
-
-class Evidence(NamedTuple):
-    """Every rule's evidence: attribute rules found by body and by head, path rules by head."""
-
-    by_body: Ints  # (attribute + 1,), the rules of body b are by_body[b] to by_body[b + 1]
-    head: Ints32  # (rule,), ascending within a body
-    of_body: Floats32  # (rule,)
-    by_head: Ints  # (attribute + 1,)
-    body: Ints32  # (rule,)
-    of_head: Floats32  # (rule,)
-    by_relation: Ints  # (2R + 1,)
-    path: Ints  # (path rule, step)
-    of_path: Floats32  # (path rule,)
 
 
 class Board(NamedTuple):

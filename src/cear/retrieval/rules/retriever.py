@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from cear.nouns import Floats, Ints, Queries
-from cear.retrieval.rules.kernels import Evidence, Facts, score_queries
+from cear.retrieval.rules.evidence import Evidence, Facts
+from cear.retrieval.rules.kernels import score_queries
 from cear.retrieval.rules.reasons import FiredRule, fired_rules
 from cear.retrieval.rules.rulebook import RuleBook
 
@@ -22,16 +23,8 @@ class RuleRetriever:
 
     def __init__(self, book: RuleBook) -> None:
         self.book = book
-        graph = book.graph
-        self._facts = Facts(
-            graph.entity,
-            graph.blocks,
-            graph.members.offsets,
-            graph.members.values,
-            graph.attributes.offsets,
-            graph.attributes.values,
-        )
-        self._evidence = _evidence(book)
+        self._facts = Facts.of(book.graph)
+        self._evidence = Evidence.of(book)
 
     @property
     def n_entities(self) -> int:
@@ -59,28 +52,3 @@ class RuleRetriever:
             first, last = graph.members.offsets[np.searchsorted(graph.relation, [relation, relation + 1])]
             share += np.bincount(graph.members.values[first:last], minlength=self.n_entities) / max(last - first, 1)
         return shares[row]
-
-
-def _evidence(book: RuleBook) -> Evidence:
-    """-log(1 - confidence) of every rule, laid out for look-up by body and by head."""
-    rules, paths, smoothing = book.attribute_rules, book.path_rules, book.config.smoothing
-    weight = _surprise(rules.confidence(book.graph, smoothing))
-    attributes = np.arange(len(book.graph.members) + 1)
-    by_head = np.argsort(rules.head, kind="stable")
-    return Evidence(
-        by_body=np.searchsorted(rules.body, attributes),
-        head=rules.head,
-        of_body=weight,
-        by_head=np.searchsorted(rules.head[by_head], attributes),
-        body=rules.body[by_head],
-        of_head=weight[by_head],
-        by_relation=np.searchsorted(paths.head, np.arange(2 * book.graph.n_relations + 1)),
-        path=paths.body,
-        of_path=_surprise(paths.confidence(smoothing)),
-    )
-
-
-def _surprise(confidence: Floats) -> Floats:
-    """-log(1 - c): how surprising it would be if the rule were wrong."""
-    surprise: Floats = -np.log1p(-confidence).astype(np.float32)
-    return surprise

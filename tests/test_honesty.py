@@ -18,7 +18,7 @@ from cear.errors import LeakError, ScoreError
 from cear.evaluation import ScoresEntities, evaluate
 from cear.nouns import SPLITS, Queries, Split
 from cear.pipeline import Run, run
-from cear.retrieval import MODELS, Scorer, Stage1Config, build_scorer, top_k
+from cear.retrieval import MODELS, RuleRetriever, Scorer, Stage1Config, build_scorer, top_k
 from cear.retrieval.scorer import DotProductScorer
 
 SMALL = Stage1Config(rank=6, batch=20, epochs=6, validate_every=2)
@@ -29,6 +29,7 @@ MAKES_RANKINGS: dict[str, Callable[..., Any]] = {
     "Scorer.score_all": Scorer.score_all,
     "DotProductScorer.score_all": DotProductScorer.score_all,
     "DotProductScorer.query_vectors": DotProductScorer.query_vectors,
+    "RuleRetriever.score_all": RuleRetriever.score_all,
     "Run.ask": Run.ask,
     **{f"{name}.score_all": model.score_all for name, model in MODELS.items()},  # type: ignore[attr-defined]
 }

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from cear.data import KnowledgeBase, Vocabulary
 from cear.nouns import SPLITS, Ints, Split
+
+settings.register_profile("cear", deadline=None)  # a busy machine is no failure
+settings.load_profile("cear")
 
 TOWNS, COUNTRIES = 25, 5
 RELATIONS = ("lies_in", "twinned_with", "road_to")

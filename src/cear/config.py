@@ -10,6 +10,7 @@ import yaml
 from pydantic import NonNegativeInt, PositiveInt
 
 from cear.candidates import CandidatesConfig
+from cear.data import Variant
 from cear.errors import ConfigError
 from cear.reranking import SequenceConfig
 from cear.retrieval import Stage1Config
@@ -20,9 +21,11 @@ class RunConfig(Settings):
     """Everything that decides the result of a run."""
 
     data: str = "demo"
-    """A known data set (demo, fb15k-237, wn18rr) or a path to your own."""
+    """A known data set (demo, fb15k-237, wn18rr, reverb45k, mokb6-en, olpbench) or a path to your own."""
     skip_bad_lines: bool = False
     """Leave out and count lines of the data that cannot be read, rather than refuse it."""
+    variant: Variant = "thorough"
+    """Which training file of OLPBENCH is read; other data has one."""
     seed: NonNegativeInt = 0
     """Of every random choice."""
     threads: PositiveInt | None = None

@@ -48,6 +48,11 @@ class Ragged:
     offsets: Ints  # (row + 1,)
     values: Ints  # (value,)
 
+    @classmethod
+    def singles(cls, values: Ints) -> Ragged:
+        """Rows of one value each."""
+        return cls(np.arange(len(values) + 1), values)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -146,7 +146,7 @@ def run(
     """
     out = Path(out)
     use_threads(config.threads)
-    kb = data.load(config.data, skip_bad_lines=config.skip_bad_lines, download=download)
+    kb = _load(config, config.data, download=download)
     _refuse_no_valid(kb)
     remove_leftovers(out)
     _claim(out, config, kb)
@@ -172,7 +172,7 @@ def open_run(folder: Path | str, *, source: str | None = None) -> Run:
         )
     config = load_config(folder / "config.yaml")
     use_threads(config.threads)
-    kb = data.load(source or config.data, skip_bad_lines=config.skip_bad_lines)
+    kb = _load(config, source or config.data)
     _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
     scorer = load_stage1(kb, config.stage1, folder / "stage1")
     second = None if config.reranker is None else open_second_stage(kb, folder)
@@ -189,6 +189,10 @@ def use_threads(threads: int | None) -> None:
     """Let PyTorch, and the compiled kernels that follow it, use so many CPU threads; None keeps what it chose."""
     if threads is not None:
         torch.set_num_threads(threads)
+
+
+def _load(config: RunConfig, source: str, *, download: bool = False) -> KnowledgeBase:
+    return data.load(source, skip_bad_lines=config.skip_bad_lines, variant=config.variant, download=download)
 
 
 def _claim(out: Path, config: RunConfig, kb: KnowledgeBase) -> None:

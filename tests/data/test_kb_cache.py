@@ -51,6 +51,15 @@ def test_a_kept_reading_is_the_same_reading(folder: Path) -> None:
     assert kept.kb.facts("train").flags.c_contiguous
 
 
+def test_mentions_are_kept_too(write: Callable[..., Path]) -> None:
+    linked = "a\tr\tc\ta|||d\tc|||b\n"
+    folder = write({"train_data_thorough.txt": "a\tr\tb\nc\tr\td\n", "test_data.txt": linked})
+    made, kept = read(folder), _kept(folder)
+    assert made.kb.mentions is not None
+    assert kept.kb.digest == made.kb.digest
+    assert kept.kb.gold_mentions("test").values.tolist() == [1, 2, 0, 3]
+
+
 def test_a_change_of_the_files_is_noticed(folder: Path) -> None:
     load(folder)
     file = folder / "train.txt"

@@ -107,9 +107,6 @@ def _vocabularies(**columns: list[object]) -> tuple[Vocabulary, Vocabulary]:
         ({"name": ["ab", "c", "x"]}, {"name": ["a", "bc", "x"]}),
         ({"description": ["", None, None]}, {"description": [None, None, None]}),
         ({"description": [None, "a", None]}, {"description": ["a", None, None]}),
-        ({"mentions": [["a", "b"], None, None]}, {"mentions": [["ab"], None, None]}),
-        ({"mentions": [["a"], ["b"], None]}, {"mentions": [["a", "b"], None, None]}),
-        ({"mentions": [[], None, None]}, {"mentions": [None, None, None]}),
         ({"name": ["x", "y", "z"]}, {"description": ["x", "y", "z"]}),
     ],
 )

@@ -45,6 +45,13 @@ def test_a_name_that_is_nowhere_says_what_to_do() -> None:
         load("wn18rr")
 
 
+def test_an_archive_is_unpacked_by_hand() -> None:
+    with pytest.raises(
+        DataError, match=r"'olpbench' is not on this machine.*or unpack http://.*olpbench\.tar\.gz there"
+    ):
+        load("olpbench", download=True)
+
+
 def test_an_unknown_name_gets_the_closest() -> None:
     with pytest.raises(UnknownName, match=r"No data set is called 'wn18r'.*Did you mean 'wn18rr'"):
         load("wn18r")
@@ -78,6 +85,8 @@ def test_what_is_not_recognised_gets_a_list_of_what_is(write: Callable[..., Path
     [
         (["train.txt"], "", "folder"),
         (["train.txt", "entity2id.txt", "relation2id.txt", "train2id.txt"], "", "openke"),
+        (["ent2id.txt", "rel2id.txt", "train_trip.txt"], "", "care"),
+        (["train_data_basic.txt"], "", "olpbench"),
         (["train.txt"], "train.txt", "file"),
         (["facts.CSV"], "facts.CSV", "file"),
         (["facts.ttl"], "facts.ttl", "rdf"),
@@ -133,5 +142,5 @@ def test_offline_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_published_file_has_a_safe_address_and_a_sum() -> None:
     files = [file for named in NAMED.values() for file in named.files]
-    assert len(files) == 10
+    assert len(files) == 19
     assert all(file.address.startswith("https://") and len(bytes.fromhex(file.sha256)) == 32 for file in files)

@@ -57,7 +57,7 @@ def test_an_empty_vocabulary_has_no_names_to_give() -> None:
 def test_ids_are_distinct_and_nothing_is_nameless(table: dict[str, list[str]], message: str) -> None:
     empty = [None] * len(table["id"])
     with pytest.raises(DataError, match=message):
-        Vocabulary("entity", pl.DataFrame({**table, "description": empty, "mentions": empty}, schema=SCHEMA))
+        Vocabulary("entity", pl.DataFrame({**table, "description": empty}, schema=SCHEMA))
 
 
 def test_a_table_of_other_columns_is_refused() -> None:

@@ -34,9 +34,10 @@ def group() -> None:
 
 @app.command()
 def check(
-    source: Annotated[str, typer.Argument(help="A known data set (demo, fb15k-237, wn18rr) or a path.")],
+    source: Annotated[str, typer.Argument(help="A known data set (demo, fb15k-237, olpbench, …) or a path.")],
     skip_bad_lines: Annotated[bool, typer.Option(help="Leave out lines that cannot be read, and count them.")] = False,
     download: Annotated[bool, typer.Option(help="Fetch a known data set that is not on this machine.")] = False,
+    variant: Annotated[str, typer.Option(help="Training file of OLPBENCH: thorough, basic or simple.")] = "thorough",
     json: Annotated[Path | None, typer.Option(help="Also write the findings to this file.")] = None,
 ) -> None:
     """Say what is in a knowledge base and what is wrong with it.
@@ -49,7 +50,7 @@ def check(
     from cear.data import check_source
     from cear.files import write_json
 
-    findings = check_source(source, skip_bad_lines=skip_bad_lines, download=download)
+    findings = check_source(source, skip_bad_lines=skip_bad_lines, download=download, variant=variant)
     console.print(findings_page(findings))
     if json is not None:
         write_json(json, findings.to_json())

@@ -1,8 +1,10 @@
 """Facts on disk and in memory: the knowledge base and everything that reads one."""
 
 from cear.data.check import check, check_source
+from cear.data.draft import Variant
 from cear.data.findings import Finding, Findings, Severity
 from cear.data.knowledge_base import KnowledgeBase, KnownAnswers
+from cear.data.mentions import Mentions
 from cear.data.reading import load, read
 from cear.data.relation_shapes import CARDINALITIES, Cardinality, cardinalities
 from cear.data.report import Reading, ReadReport
@@ -16,9 +18,11 @@ __all__ = [
     "Findings",
     "KnowledgeBase",
     "KnownAnswers",
+    "Mentions",
     "ReadReport",
     "Reading",
     "Severity",
+    "Variant",
     "Vocabulary",
     "cache_root",
     "cardinalities",

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from cear.data.draft import FACT, TEXT, Draft
+from cear.data.draft import FACT, TEXT, Draft, DraftMentions
 from cear.data.knowledge_base import KnowledgeBase
+from cear.data.mentions import ONE_NAME, Mentions
+from cear.data.numbering import NO_NUMBER, Numbered, as_given, by_appearance, places
 from cear.data.vocabulary import SCHEMA, Kind, Vocabulary
-from cear.nouns import SPLITS, Ints, Split
+from cear.nouns import SPLITS, Bools, Ints, Ragged, Split
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,61 +23,61 @@ class Assembled:
     kb: KnowledgeBase
     duplicate_facts: int
     unused_texts: int
+    unused_mentions: int
 
 
 def assemble(draft: Draft, name: str) -> Assembled:
     """The knowledge base of a draft: integers by first appearance, each fact once a split, texts attached."""
-    entity_ids, relation_ids = draft.entity_ids, draft.relation_ids
-    if entity_ids is None:
-        entity_ids = by_appearance(draft.splits, "subject", "object")
-    if relation_ids is None:
-        relation_ids = by_appearance(draft.splits, "relation")
-    encoded = {split: encode(facts, entity_ids, relation_ids) for split, facts in draft.splits.items()}
-    limits = (len(entity_ids), len(relation_ids))
-    distinct = {split: _distinct(facts, *limits) for split, facts in encoded.items()}
-    entities = _vocabulary("entity", entity_ids, draft.entity_texts)
-    relations = _vocabulary("relation", relation_ids, draft.relation_texts)
+    splits = {split: draft.splits[split] for split in SPLITS if split in draft.splits}
+    entities = _numbered(splits, draft.entity_ids, "subject", "object")
+    relations = _numbered(splits, draft.relation_ids, "relation")
+    facts = {split: np.insert(ends, 1, relations.columns[split].T, axis=1) for split, ends in entities.columns.items()}
+    firsts = {split: _firsts(each, len(entities), len(relations)) for split, each in facts.items()}
+    kb = KnowledgeBase(
+        name,
+        _vocabulary("entity", entities.words, draft.entity_texts),
+        _vocabulary("relation", relations.words, draft.relation_texts),
+        {split: each[firsts[split]] for split, each in facts.items()},
+        None if draft.mentions is None else _mentions(draft.mentions, entities, firsts),
+    )
     return Assembled(
-        KnowledgeBase(name, entities, relations, distinct),
-        sum(len(encoded[split]) - len(distinct[split]) for split in encoded) + draft.duplicate_facts,
-        _unused(entity_ids, draft.entity_texts) + _unused(relation_ids, draft.relation_texts),
+        kb,
+        sum(int((~first).sum()) for first in firsts.values()) + draft.duplicate_facts,
+        _unused(entities.words, draft.entity_texts) + _unused(relations.words, draft.relation_texts),
+        0 if draft.mentions is None else _unused(entities.words, draft.mentions.members.unique("id")),
     )
 
 
-def encode(facts: pl.DataFrame, entity_ids: pl.Series, relation_ids: pl.Series) -> Ints:
-    """Facts in words as integers, (fact, 3): places in these two lists of distinct ids."""
-    entity, relation = pl.Enum(entity_ids), pl.Enum(relation_ids)
-    encoded = np.empty((facts.height, 3), np.int64)
-    for index, (column, kind) in enumerate(zip(FACT, (entity, relation, entity), strict=True)):
-        encoded[:, index] = facts[column].cast(kind).to_physical().to_numpy()
-    return encoded
+def _numbered(splits: Mapping[Split, pl.DataFrame], given: pl.Series | None, *columns: str) -> Numbered:
+    return by_appearance(splits, *columns) if given is None else as_given(given, splits, *columns)
 
 
-def by_appearance(splits: Mapping[Split, pl.DataFrame], *columns: str) -> pl.Series:
-    """The distinct values of these columns by where they first stand: split, then row, then column."""
-    firsts = [
-        splits[split]
-        .lazy()
-        .select(pl.col(column).alias("id"), pl.int_range(pl.len()).alias("row"))
-        .group_by("id")
-        .agg(pl.col("row").min())
-        .with_columns(split=pl.lit(number), column=pl.lit(place))
-        for number, split in enumerate(SPLITS)
-        if split in splits
-        for place, column in enumerate(columns)
-    ]
-    seen = pl.concat(firsts).sort("split", "row", "column")
-    return seen.unique("id", keep="first", maintain_order=True).collect()["id"]
-
-
-def _distinct(facts: Ints, n_entities: int, n_relations: int) -> Ints:
-    """Each fact once, where it first stands."""
+def _firsts(facts: Ints, n_entities: int, n_relations: int) -> Bools:
+    """Which facts have not stood before, (fact,)."""
     if n_entities**2 * n_relations < 2**63:
         s, r, o = facts.T
-        first = pl.Series((r * n_entities + s) * n_entities + o).is_first_distinct()
+        packed = (r * n_entities + s) * n_entities + o
+        ordered = np.sort(packed)
+        if (ordered[1:] != ordered[:-1]).all():  # the usual case, and sorting is the quickest way to know
+            return np.ones(len(facts), bool)
+        first = pl.Series(packed).is_first_distinct()
     else:  # three numbers do not fit in one
         first = pl.DataFrame(facts, schema=list(FACT)).select(pl.struct(FACT).is_first_distinct()).to_series()
-    return np.ascontiguousarray(facts[first.to_numpy()])
+    firsts: Bools = first.to_numpy()
+    return firsts
+
+
+def _mentions(draft: DraftMentions, entities: Numbered, firsts: Mapping[Split, Bools]) -> Mentions:
+    """The things of a draft with those of their mentions that some fact names, linked to the facts that are kept."""
+    table = draft.members.select("thing", entity=pl.Series(places(draft.members["id"], entities.words)))
+    table = table.filter(pl.col("entity") != NO_NUMBER).unique().sort("thing", "entity")
+    counts = np.bincount(table["thing"].to_numpy(), minlength=draft.members["thing"].n_unique())
+    members = Ragged(np.concatenate([[0], np.cumsum(counts)]), table["entity"].to_numpy())
+    ends = {
+        split: links.select(pl.col("subject", "object").fill_null(ONE_NAME).cast(pl.Int64)).to_numpy()[firsts[split]]
+        for split, links in draft.ends.items()
+    }
+    return Mentions(members, ends)
 
 
 def _vocabulary(kind: Kind, ids: pl.Series, texts: pl.DataFrame | None) -> Vocabulary:
@@ -83,9 +85,7 @@ def _vocabulary(kind: Kind, ids: pl.Series, texts: pl.DataFrame | None) -> Vocab
     if texts is None:
         texts = pl.DataFrame(schema=dict.fromkeys(TEXT, pl.String))
     table = table.join(texts, on="id", how="left", maintain_order="left")
-    table = table.with_columns(
-        name=pl.col("name").fill_null(pl.col("id")), mentions=pl.lit(None, dtype=SCHEMA["mentions"])
-    )
+    table = table.with_columns(name=pl.col("name").fill_null(pl.col("id")))
     return Vocabulary(kind, table.select(SCHEMA.names()))
 
 

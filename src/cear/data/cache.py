@@ -12,20 +12,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cear.data.draft import FACT, ReadOptions
 from cear.data.knowledge_base import KnowledgeBase
+from cear.data.mentions import Mentions
 from cear.data.report import Reading, ReadReport
 from cear.data.sources import cache_root
 from cear.data.vocabulary import Vocabulary
 from cear.errors import DataError
 from cear.files import read_json, write_json
-from cear.nouns import SPLITS
+from cear.nouns import SPLITS, Ragged, Split
 
 log = logging.getLogger("cear.data")
 
-READER_VERSION = 1  # raise it whenever a reader would make something else of the same files
+READER_VERSION = 2  # raise it whenever a reader would make something else of the same files
+LINK = {"subject": pl.Int64, "object": pl.Int64}
 CACHED_FROM_BYTES = 16_000_000  # a smaller source is read as fast as its cache
 
 
@@ -106,14 +109,30 @@ def _tables(kb: KnowledgeBase) -> dict[str, pl.DataFrame]:
     tables = {"entities.parquet": kb.entities.table, "relations.parquet": kb.relations.table}
     for split in SPLITS:
         tables[f"{split}.parquet"] = pl.DataFrame(kb.facts(split), schema=dict.fromkeys(FACT, pl.Int64))
-    return tables
+    return tables if kb.mentions is None else tables | _mention_tables(kb.mentions)
+
+
+def _mention_tables(mentions: Mentions) -> dict[str, pl.DataFrame]:
+    members = pl.DataFrame({"thing": mentions.members.rows, "entity": mentions.members.values})
+    links = {f"{split}-links.parquet": pl.DataFrame(ends, schema=LINK) for split, ends in mentions.ends.items()}
+    return {"mentions.parquet": members, **links}
 
 
 def _knowledge_base(folder: Path, name: str) -> KnowledgeBase:
     entities = Vocabulary("entity", pl.read_parquet(folder / "entities.parquet"))
     relations = Vocabulary("relation", pl.read_parquet(folder / "relations.parquet"))
     facts = {split: pl.read_parquet(folder / f"{split}.parquet").to_numpy() for split in SPLITS}
-    return KnowledgeBase(name, entities, relations, facts)
+    return KnowledgeBase(name, entities, relations, facts, _mentions(folder))
+
+
+def _mentions(folder: Path) -> Mentions | None:
+    if not (folder / "mentions.parquet").exists():
+        return None
+    thing, entity = pl.read_parquet(folder / "mentions.parquet")
+    counts = np.bincount(thing.to_numpy())
+    files: dict[Split, Path] = {split: folder / f"{split}-links.parquet" for split in SPLITS}
+    ends = {split: pl.read_parquet(file).to_numpy() for split, file in files.items() if file.exists()}
+    return Mentions(Ragged(np.concatenate([[0], np.cumsum(counts)]), entity.to_numpy()), ends)
 
 
 def _sum(file: Path) -> str:

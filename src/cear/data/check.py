@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cear.data.checks.leaks import leaks
+from cear.data.checks.mentions import several_mentions
 from cear.data.checks.names import namesakes, unnamed
 from cear.data.checks.splits import empty_splits, repeated_facts, shared_facts, unseen
 from cear.data.findings import Finding, Findings
@@ -26,6 +27,7 @@ CHECKS: tuple[Callable[[KnowledgeBase], Iterator[Finding]], ...] = (
     namesakes,
     shared_facts,
     unseen,
+    several_mentions,
     leaks,
 )
 

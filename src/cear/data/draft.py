@@ -16,6 +16,7 @@ FACT = ("subject", "relation", "object")
 TEXT = ("id", "name", "description")
 
 TextRule = Literal["name", "name, description"]
+Variant = Literal["thorough", "basic", "simple"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,30 @@ class ReadOptions:
     test_share: float = 0.05
     """The share of such facts that goes to test."""
 
+    variant: Variant = "thorough"
+    """Which training file of OLPBENCH is read: how much that gives test facts away was removed from it."""
+
     def __post_init__(self) -> None:
         if self.text not in get_args(TextRule):
             raise ConfigError(f"No text rule is called {self.text!r}. Known: {list(get_args(TextRule))}.")
+        if self.variant not in get_args(Variant):
+            raise ConfigError(
+                f"No training file of OLPBENCH is called {self.variant!r}. Known: {list(get_args(Variant))}."
+            )
         shares = (self.valid_share, self.test_share)
         if min(shares) < 0 or sum(shares) >= 1:
             raise ConfigError(
                 f"valid_share and test_share are {shares}; expected shares of all facts that leave some for train."
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DraftMentions:
+    """What a reader knows of things that have several mentions."""
+
+    members: pl.DataFrame  # columns "thing" (0, 1, 2, …) and "id" (text): the mentions of each thing
+    ends: Mapping[Split, pl.DataFrame]
+    """Columns "subject" and "object": the thing that each fact means there, null for what has one name only."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +74,7 @@ class Draft:
     entity_ids: pl.Series | None = None
     """The entities in the order of their integers, where the data itself fixes it."""
     relation_ids: pl.Series | None = None
+    mentions: DraftMentions | None = None
     skipped: tuple[BadLine, ...] = ()
     duplicate_facts: int = 0
     """Repeated facts that the reader itself has dropped already."""

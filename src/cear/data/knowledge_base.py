@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from cear.data.mentions import Mentions
 from cear.data.vocabulary import Vocabulary
 from cear.errors import DataError
 from cear.nouns import SPLITS, Bools, Ints, Queries, Ragged, Split
@@ -27,11 +30,21 @@ class KnowledgeBase:
     array([1, 0])
     """
 
-    def __init__(self, name: str, entities: Vocabulary, relations: Vocabulary, splits: Mapping[Split, Ints]) -> None:
+    def __init__(
+        self,
+        name: str,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        splits: Mapping[Split, Ints],
+        mentions: Mentions | None = None,
+    ) -> None:
         self.name = name
         self.entities = entities
         self.relations = relations
+        self.mentions = mentions
         self._facts = {split: self._checked(split, splits.get(split)) for split in SPLITS}
+        if mentions is not None:
+            mentions.check(self._facts, self.n_entities)
 
     def __repr__(self) -> str:
         sizes = " / ".join(f"{len(self.facts(split)):,}" for split in SPLITS)
@@ -66,8 +79,21 @@ class KnowledgeBase:
         """Which queries ask for the head, (query,)."""
         return queries.relation >= self.n_relations
 
-    def known(self, *splits: Split) -> KnownAnswers:
-        """Every answer that the facts of these splits give to a query."""
+    def gold_mentions(self, split: Split) -> Ragged:
+        """All that counts as the answer of each of `queries(split)`: the gold and every other mention of it."""
+        gold = self.gold(split)
+        if self.mentions is None or split not in self.mentions.ends:
+            return Ragged.singles(gold)
+        things = self.mentions.ends[split][:, ::-1].T.ravel()  # objects, then subjects, as the golds are
+        return self.mentions.of(gold, things)
+
+    def known(self, *splits: Split, mentions: bool = False) -> KnownAnswers:
+        """Every answer that the facts of these splits give to a query.
+
+        With `mentions` also every other mention of each answer: for measuring, never for learning.
+        """
+        if mentions and self.mentions is not None:
+            return self._known_mentions(*splits)
         facts = np.concatenate([self.facts(split) for split in splits])
         return KnownAnswers.of(facts, self.n_entities, self.n_relations)
 
@@ -81,11 +107,20 @@ class KnowledgeBase:
             hashed.update(content)
         return hashed.hexdigest()
 
+    def _known_mentions(self, *splits: Split) -> KnownAnswers:
+        queries, golds = [self.queries(split) for split in splits], [self.gold_mentions(split) for split in splits]
+        keys = [q.relation * self.n_entities + q.entity for q in queries]
+        repeated = [np.repeat(key, gold.counts) for key, gold in zip(keys, golds, strict=True)]
+        answers = np.concatenate([gold.values for gold in golds])
+        return KnownAnswers.of_pairs(np.concatenate(repeated), answers, self.n_entities)
+
     def _content(self) -> Iterator[bytes]:
         yield from self.entities.content()
         yield from self.relations.content()
         for split in SPLITS:
             yield self.facts(split).astype("<i8").tobytes()
+        if self.mentions is not None:
+            yield from self.mentions.content()
 
     def _checked(self, split: Split, facts: Ints | None) -> Ints:
         facts = np.zeros((0, 3), np.int64) if facts is None else np.array(facts, np.int64, order="C")
@@ -111,7 +146,12 @@ class KnownAnswers:
         """The answers that these facts give, in both directions."""
         s, r, o = facts.T
         key = np.concatenate([r * n_entities + s, (r + n_relations) * n_entities + o])
-        key, answer = _distinct_pairs(key, np.concatenate([o, s]), n_entities)
+        return cls.of_pairs(key, np.concatenate([o, s]), n_entities)
+
+    @classmethod
+    def of_pairs(cls, key: Ints, answer: Ints, n_entities: int) -> KnownAnswers:
+        """These answers of queries, a query ⟨entity, relation, ?⟩ being `relation * n_entities + entity`."""
+        key, answer = _distinct_pairs(key, answer, n_entities)
         starts = np.flatnonzero(_starts_run(key))
         offsets = np.append(starts, len(key)).astype(np.int64)
         return cls(key[starts], Ragged(offsets, answer), n_entities)
@@ -137,16 +177,19 @@ class KnownAnswers:
 
 def _distinct_pairs(key: Ints, answer: Ints, n_entities: int) -> tuple[Ints, Ints]:
     """Each pair once, ascending by key, then by answer."""
-    if (int(key.max(initial=0)) + 1) * n_entities < 2**63:
-        packed = np.sort(key * n_entities + answer)  # one number a pair: numpy sorts these fastest by far
+    if (int(key.max(initial=0)) + 1) * n_entities < 2**64:
+        # One number a pair: numpy sorts these fastest by far. Unsigned, or those of OLPBENCH would not fit.
+        packed = key.astype(np.uint64) * np.uint64(n_entities) + answer.astype(np.uint64)
+        packed.sort()
         packed = packed[_starts_run(packed)]
-        return packed // n_entities, packed % n_entities
+        key, answer = np.divmod(packed, np.uint64(n_entities))
+        return key.astype(np.int64), answer.astype(np.int64)
     order = np.lexsort((answer, key))
     key, answer = key[order], answer[order]
     first = _starts_run(key) | _starts_run(answer)
     return key[first], answer[first]
 
 
-def _starts_run(ordered: Ints) -> Bools:
+def _starts_run(ordered: npt.NDArray[Any]) -> Bools:
     """Where a value differs from the one before it."""
     return np.concatenate([np.ones(min(len(ordered), 1), bool), ordered[1:] != ordered[:-1]])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cear.data.draft import Draft, ReadOptions
-from cear.data.readers import facts_file, folder, openke, rdf
+from cear.data.readers import care, facts_file, folder, olpbench, openke, rdf
 from cear.errors import DataError
 
 
@@ -28,6 +28,19 @@ LAYOUTS: tuple[Layout, ...] = (
         "a folder with entity2id.txt, relation2id.txt and train2id.txt (OpenKE)",
         openke.recognises,
         openke.read,
+    ),
+    Layout(
+        "care",
+        "a folder with ent2id.txt, rel2id.txt and train_trip.txt, and perhaps gold_npclust.txt (CaRe, ReVerb45K)",
+        care.recognises,
+        care.read,
+    ),
+    Layout(
+        "olpbench",
+        "a folder with train_data_thorough.txt (or basic, or simple) and perhaps validation_data_linked.txt, "
+        "test_data.txt (OLPBENCH)",
+        olpbench.recognises,
+        olpbench.read,
     ),
     Layout(
         "folder",

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ import polars as pl
 from cear.errors import DataError
 
 LINE = "line"  # the column that holds each row's 1-based line number
+BATCH = 500_000  # rows that are held as Python objects, which take ten times the space, before they become a table
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -36,13 +38,16 @@ class Shape:
     """
 
     columns: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    """Further columns, which a line may leave empty or leave out; they are not kept."""
     separator: str = "\t"
     quoted: bool = False
     skip_lines: int = 0
 
     def __str__(self) -> str:
         parted = {"\t": "tabs", ",": "commas", " ": "spaces or tabs"}.get(self.separator, self.separator)
-        return f"{len(self.columns)} columns ({', '.join(self.columns)}) parted by {parted}"
+        more = f", and perhaps {', '.join(self.unread)}," if self.unread else ""
+        return f"{len(self.columns)} columns ({', '.join(self.columns)}){more} parted by {parted}"
 
 
 def first_lines(path: Path, count: int) -> list[str]:
@@ -54,26 +59,37 @@ def first_lines(path: Path, count: int) -> list[str]:
 
 def read_line_by_line(path: Path, shape: Shape) -> tuple[pl.DataFrame, list[BadLine]]:
     """The rows that fit the shape, and the lines that do not."""
-    good: list[tuple[int, list[str]]] = []
     bad: list[BadLine] = []
+    good = _good(path, shape, bad)
+    tables = [_table([], shape)]
+    while batch := list(islice(good, BATCH)):
+        tables.append(_table(batch, shape))
+    return pl.concat(tables), bad
+
+
+def _good(path: Path, shape: Shape, bad: list[BadLine]) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each line that fits, with its number; the others are added to `bad`."""
     for line, fields in _fields(path, shape):
         problem = _problem(fields, shape)
         if problem:
             bad.append(BadLine(str(path), line, problem))
         elif isinstance(fields, list):
-            good.append((line, fields))
-    columns = {LINE: pl.Series([line for line, _ in good], dtype=pl.UInt32)}
+            yield line, fields
+
+
+def _table(rows: list[tuple[int, list[str]]], shape: Shape) -> pl.DataFrame:
+    columns = {LINE: pl.Series([line for line, _ in rows], dtype=pl.UInt32)}
     for index, column in enumerate(shape.columns):
-        columns[column] = pl.Series([fields[index] for _, fields in good], dtype=pl.String)
-    return pl.DataFrame(columns), bad
+        columns[column] = pl.Series([fields[index] for _, fields in rows], dtype=pl.String)
+    return pl.DataFrame(columns)
 
 
 def _problem(fields: list[str] | UnicodeDecodeError, shape: Shape) -> str | None:
     if isinstance(fields, UnicodeDecodeError):
         return f"byte {fields.start + 1} of the line is not UTF-8 ({fields.object[fields.start]:#04x})."
-    if len(fields) != len(shape.columns):
+    if not 0 <= len(fields) - len(shape.columns) <= len(shape.unread):
         return f"found {len(fields)} columns {_shown(fields)}, expected {shape}."
-    empty = [column for column, field in zip(shape.columns, fields, strict=True) if not field]
+    empty = [column for column, field in zip(shape.columns, fields, strict=False) if not field.strip()]
     return f"the {empty[0]} is empty in {_shown(fields)}." if empty else None
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from cear.data.draft import TextRule
 
 _KG_BERT = "https://raw.githubusercontent.com/yao8839836/kg-bert/master/data"
+_CARE = "https://raw.githubusercontent.com/malllabiisc/CaRE/3e9334d2ddb73a3210e38806554c20af306e73cd/Data/ReVerb45K"
+_MOKB6 = "https://raw.githubusercontent.com/dair-iitd/mokb6/7aed1a1443ad349cc4a29468757d0d1e91b38724/mokb6/mono/mono_en"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,19 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A data set with a name: how its texts are read, and its published files (none: it ships with us)."""
+    """A data set with a name: how its texts are read, and where it comes from."""
 
     about: str
     text: TextRule = "name"
     files: tuple[Published, ...] = ()
+    """What a download fetches."""
+    archive: str | None = None
+    """The address of an archive too large to be fetched unasked-for; the user unpacks it."""
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it ships with us."""
+        return not self.files and self.archive is None
 
 
 NAMED: dict[str, Named] = {
@@ -93,5 +103,64 @@ NAMED: dict[str, Named] = {
                 "91b1de5585d686ed31498d50f1c4eed44ba9486dffbbcc0c28927ac884184918",
             ),
         ),
+    ),
+    "reverb45k": Named(
+        "ReVerb45K (CaRe, Gupta et al. 2019), an open knowledge base with gold clusters of mentions",
+        files=(
+            Published(
+                "ent2id.txt",
+                f"{_CARE}/ent2id.txt",
+                "388796ef9fadc89e83a1ce49b799ae75e7dda0e8bc6bd7e11c0290af8495bd85",
+            ),
+            Published(
+                "rel2id.txt",
+                f"{_CARE}/rel2id.txt",
+                "8d489d6b46cfcee47b844ea122a81507ddc635f10b43bde098812a1aca5f1830",
+            ),
+            Published(
+                "train_trip.txt",
+                f"{_CARE}/train_trip.txt",
+                "e8cd8c059d7e14b7e2f40ee75c4ba017fcf48ab5cfc10998932035643c566f63",
+            ),
+            Published(
+                "valid_trip.txt",
+                f"{_CARE}/valid_trip.txt",
+                "42b07382451246ee26ea8cced94cd280cd2296845faf5a0732424aec4b8d00f4",
+            ),
+            Published(
+                "test_trip.txt",
+                f"{_CARE}/test_trip.txt",
+                "bcdf3887678eaf2405bbdbb53148c75682faf6595d5f82e6f86c54ba738ac28e",
+            ),
+            Published(
+                "gold_npclust.txt",
+                f"{_CARE}/gold_npclust.txt",
+                "c66acb753f2f757355f5ab54ee1f0fd9c1384d35ea4f03bf68cbf592251c7d9c",
+            ),
+        ),
+    ),
+    "mokb6-en": Named(
+        "the English part of mOKB6 (Mittal et al. 2023), an open knowledge base",
+        files=(
+            Published(
+                "train.txt",
+                f"{_MOKB6}/train.txt",
+                "12abcad9fe61be8dc0e6b70effe366be15d2b1ea17521bf08ff00016a09f36fd",
+            ),
+            Published(
+                "valid.txt",
+                f"{_MOKB6}/valid.txt",
+                "9576b07d1e775fbd3cb3967397782d576962c429160cb1bc87ff66e08a8e538b",
+            ),
+            Published(
+                "test.txt",
+                f"{_MOKB6}/test.txt",
+                "20d35db510ac283e584968fa8f0d9baccf40c57f00cfc27b95344872ba8c6026",
+            ),
+        ),
+    ),
+    "olpbench": Named(
+        "OLPBENCH (Broscheit et al. 2020), an open knowledge base of 30 million facts",
+        archive="http://data.dws.informatik.uni-mannheim.de/olpbench/olpbench.tar.gz",  # 2.4 GB
     ),
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cear.data.assembling import assemble
 from cear.data.cache import cached
-from cear.data.draft import ReadOptions, TextRule
+from cear.data.draft import ReadOptions, TextRule, Variant
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.layouts import recognise
 from cear.data.report import Reading, ReadReport
@@ -31,6 +31,7 @@ def load(
     seed: int = _DEFAULTS.seed,
     valid_share: float = _DEFAULTS.valid_share,
     test_share: float = _DEFAULTS.test_share,
+    variant: Variant = _DEFAULTS.variant,
 ) -> KnowledgeBase:
     """The knowledge base of a named data set or of a path; see `read` for the arguments."""
     return read(
@@ -43,6 +44,7 @@ def load(
         seed=seed,
         valid_share=valid_share,
         test_share=test_share,
+        variant=variant,
     ).kb
 
 
@@ -57,11 +59,12 @@ def read(
     seed: int = _DEFAULTS.seed,
     valid_share: float = _DEFAULTS.valid_share,
     test_share: float = _DEFAULTS.test_share,
+    variant: Variant = _DEFAULTS.variant,
 ) -> Reading:
     """The knowledge base of a named data set or of a path, with a report of what was left out.
 
     Args:
-        source: a name (`"fb15k-237"`, `"wn18rr"`, `"demo"`) or a path in one of the layouts that we read.
+        source: a name (`"fb15k-237"`, `"olpbench"`, `"demo"`, …) or a path in one of the layouts that we read.
         name: what to call the knowledge base; the name or the last part of the path if not given.
         text: what `entity2text` holds, `"name"` or `"name, description"`; named data sets know it.
         skip_bad_lines: leave out and count lines that do not fit, rather than refuse the file.
@@ -70,10 +73,11 @@ def read(
         seed: decides the split of facts that come in one file.
         valid_share: the share of such facts that goes to valid.
         test_share: the share of such facts that goes to test.
+        variant: which training file of OLPBENCH is read, `"thorough"`, `"basic"` or `"simple"`.
 
     """
     found = find_source(source, download=download)
-    options = ReadOptions(text or found.text, skip_bad_lines, seed, valid_share, test_share)
+    options = ReadOptions(text or found.text, skip_bad_lines, seed, valid_share, test_share, variant)
     called = name or found.name
     if cache:
         return cached(found.path, options, called, lambda: _read(found.path, options, called))
@@ -84,6 +88,7 @@ def _read(path: Path, options: ReadOptions, name: str) -> Reading:
     layout = recognise(path)
     draft = layout.read(path, options)
     assembled = assemble(draft, name)
+    unused = assembled.unused_mentions
     if not len(assembled.kb.facts("train")):
         raise DataError(f"{path} has no training facts, so nothing can be learned from it.")
     if draft.skipped:
@@ -96,6 +101,6 @@ def _read(path: Path, options: ReadOptions, name: str) -> Reading:
             skipped_examples=tuple(str(line) for line in draft.skipped[:_EXAMPLES]),
             duplicate_facts=assembled.duplicate_facts,
             unused_texts=assembled.unused_texts,
-            left_out=dict(draft.left_out),
+            left_out=dict(draft.left_out) | ({"mentions that no fact names": unused} if unused else {}),
         ),
     )

@@ -74,6 +74,7 @@ def turned_round(facts: pl.DataFrame) -> pl.DataFrame:
 def _overlapping(left: pl.DataFrame, right: pl.DataFrame, overlap: float, least: int) -> list[tuple[int, int]]:
     """Pairs of relations of the two sides whose entity pairs are mostly the same."""
     size = left.group_by("relation").len()
+    left = left.join(size.filter(pl.col("len") >= least), on="relation", how="semi")  # open data has many rare ones
     shared = left.join(right, on=["subject", "object"]).group_by("relation", "relation_right").len("shared")
     both = shared.join(size, on="relation").join(size, left_on="relation_right", right_on="relation")
     larger = pl.max_horizontal("len", "len_right")

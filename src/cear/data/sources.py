@@ -46,19 +46,25 @@ def find_source(source: str | Path, *, download: bool = False) -> Source:
 
 
 def _named_folder(name: str, *, download: bool) -> Path:
-    if not NAMED[name].files:
+    if NAMED[name].embedded:
         return Path(str(resources.files("cear.data") / name))
     places = _places(name)
     for place in places:
         if place.is_dir():
             return place
-    if download:
+    if download and NAMED[name].files:
         download_files(NAMED[name].files, places[-1])
         return places[-1]
     raise DataError(
         f"The data set {name!r} is not on this machine: there is no {' and no '.join(map(str, places))}. "
-        f"Set {DATA_VARIABLE} to a folder that holds {name}/, or allow its download (download=True, --download)."
+        f"Set {DATA_VARIABLE} to a folder that holds {name}/, or {_or_else(name)}."
     )
+
+
+def _or_else(name: str) -> str:
+    """What else helps when a data set is not on this machine."""
+    archive = NAMED[name].archive
+    return f"unpack {archive} there" if archive else "allow its download (download=True, --download)"
 
 
 def _places(name: str) -> list[Path]:

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cear.data.assembling import by_appearance, encode
 from cear.data.draft import FACT, ReadOptions
+from cear.data.numbering import by_appearance
 from cear.nouns import Bools, Ints, Split
 
 
@@ -32,8 +32,10 @@ def split_facts(facts: pl.DataFrame, options: ReadOptions) -> dict[Split, pl.Dat
 
 
 def _as_integers(facts: pl.DataFrame) -> Ints:
+    """Facts in words as some integers, (fact, 3), the same for the same word."""
     whole: dict[Split, pl.DataFrame] = {"train": facts}
-    return encode(facts, by_appearance(whole, "subject", "object"), by_appearance(whole, "relation"))
+    ends, relations = by_appearance(whole, "subject", "object"), by_appearance(whole, "relation")
+    return np.insert(ends.columns["train"], 1, relations.columns["train"].T, axis=1)
 
 
 def _needed_in_train(facts: Ints) -> Bools:

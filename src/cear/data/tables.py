@@ -24,8 +24,7 @@ def read_table(path: Path, shape: Shape, *, skip_bad_lines: bool = False) -> Tab
     rows = _read_fast(path, shape)
     if rows is None:
         rows, bad = read_line_by_line(path, shape)
-        if bad:
-            refuse(bad, skip_bad_lines=skip_bad_lines)
+        refuse(bad, skip_bad_lines=skip_bad_lines)
         return Table(rows, tuple(bad))
     return Table(rows)
 
@@ -40,18 +39,22 @@ def refuse(bad: list[BadLine], *, skip_bad_lines: bool, skippable: bool = True) 
 
 def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
     """The rows as polars reads them, or None when some line does not fit."""
+    lines = pl.scan_csv(
+        path,
+        separator=shape.separator,
+        quote_char='"' if shape.quoted else None,
+        has_header=False,
+        glob=False,  # a path may hold brackets
+        skip_lines=shape.skip_lines,
+        schema=dict.fromkeys((*shape.columns, *shape.unread), pl.String()),
+        row_index_name=LINE,
+        row_index_offset=1 + shape.skip_lines,
+    )
+    # Only columns that are asked for are looked at, and without a look a line with too many fields goes unseen.
+    looked_at = [pl.col(column).is_null() for column in shape.unread]
     try:
-        rows = pl.read_csv(
-            path,
-            separator=shape.separator,
-            quote_char='"' if shape.quoted else None,
-            has_header=False,
-            glob=False,  # a path may hold brackets
-            skip_lines=shape.skip_lines,
-            schema=dict.fromkeys(shape.columns, pl.String),
-            row_index_name=LINE,
-            row_index_offset=1 + shape.skip_lines,
-        )
+        # Streaming, so that columns that are only looked at are never all in memory.
+        rows = lines.select(LINE, *shape.columns, *looked_at).collect(engine="streaming").drop(shape.unread)
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
     except pl.exceptions.PolarsError:
@@ -62,4 +65,4 @@ def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
 
 
 def _has_empty(values: pl.Series) -> bool:
-    return values.null_count() > 0 or bool((values.str.len_bytes() == 0).any())
+    return values.null_count() > 0 or bool((values.str.strip_chars().str.len_bytes() == 0).any())

@@ -1,4 +1,4 @@
-"""Names for integers: the user's ids, names, descriptions and mentions of entities or relations."""
+"""Names for integers: the user's ids, names and descriptions of entities or relations."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from rapidfuzz import process, utils
 
 from cear.errors import AmbiguousName, DataError, UnknownName
 
-SCHEMA = pl.Schema(
-    {"id": pl.String(), "name": pl.String(), "description": pl.String(), "mentions": pl.List(pl.String())}
-)
+SCHEMA = pl.Schema({"id": pl.String(), "name": pl.String(), "description": pl.String()})
 
 Kind = Literal["entity", "relation"]
 
@@ -54,7 +52,6 @@ class Vocabulary:
             "id": ids,
             "name": ids if names is None else names,
             "description": nothing if descriptions is None else descriptions,
-            "mentions": nothing,
         }
         return cls(kind, pl.DataFrame(columns, schema=SCHEMA))
 
@@ -90,10 +87,11 @@ class Vocabulary:
         return matches[0]
 
     def content(self) -> Iterator[bytes]:
-        """Bytes that differ whenever ids, names, descriptions or mentions do; what a digest is made of."""
-        mentions = self.table["mentions"]
-        yield _numbers(mentions.list.len())
-        for texts in (*self.table.drop("mentions").iter_columns(), mentions.explode().drop_nulls()):
+        """Bytes that differ whenever ids, names or descriptions do; what a digest is made of."""
+        # A column that nothing ever filled once stood here. Saved files carry digests with it, so it still counts.
+        nothing = pl.Series([None] * len(self), dtype=pl.Int64)
+        yield _numbers(nothing)
+        for texts in (*self.table.iter_columns(), pl.Series(dtype=pl.String)):
             yield _numbers(texts.str.len_bytes())
             yield str(texts.str.join("")[0] or "").encode()
 

@@ -16,7 +16,7 @@ from cear.evaluation.measures import STANDARD, Hits, Measure, Values, measure
 from cear.evaluation.ranking import distinct_queries, rank_under_filters
 from cear.evaluation.resampling import bootstrap_means, percentiles
 from cear.evaluation.scores import ScoresEntities
-from cear.nouns import SIDES, SPLITS, Bools, Ints, Queries, Ranks, Split, TieRule
+from cear.nouns import SIDES, SPLITS, Bools, Ints, Queries, Ragged, Ranks, Split, TieRule
 from cear.progress import Progress, silent
 
 UNSEEN = "unseen"  # the cardinality of a relation that no training fact has
@@ -42,7 +42,7 @@ class Evaluation:
     retrieved: Ranks
     """As retrieved: nothing removed."""
     fresh: Ranks
-    """Other training answers removed: what a list for completion shows."""
+    """Other training answers removed: what a list for completion shows, but for mentions of the gold."""
     leak: LeakReport
     seconds: float
     before: Evaluation | None = None
@@ -129,20 +129,22 @@ def evaluate(
 
     `which` asks only for these facts of the split, by their places.
 
-    So validation, which chooses models, never reads a test fact. Scores that show the equal-score leak
-    are refused with `LeakError`, or only reported in `Evaluation.leak`.
+    So validation, which chooses models, never reads a test fact. In an open knowledge base the best-ranked
+    mention of the gold counts as the gold, and other known answers are filtered with all their mentions. Scores
+    that show the equal-score leak are refused with `LeakError`, or only reported in `Evaluation.leak`.
     """
     start = time.perf_counter()
-    queries, gold = kb.queries(split), kb.gold(split)
+    queries, gold, golds = kb.queries(split), kb.gold(split), kb.gold_mentions(split)
     if which is not None:
         both = np.concatenate([which, which + len(queries) // 2])
-        queries, gold = queries[both], gold[both]
+        queries, gold, golds = queries[both], gold[both], golds.take(both)
     if not len(queries):
         raise DataError(f"{kb.name!r} has no {split} facts: there is nothing to evaluate.")
-    known = kb.known(*SPLITS[: SPLITS.index(split) + 1])
+    known = kb.known(*SPLITS[: SPLITS.index(split) + 1], mentions=True)
     filters = {"ranks": known, "retrieved": None, "fresh": kb.known("train")}
-    ranks = rank_under_filters(scorer, queries, gold, filters, block=block, progress=progress)
-    leak = find_leak_in_ranks(ranks["retrieved"], ranks["ranks"], _others(known, queries), kb.n_entities)
+    ranks = rank_under_filters(scorer, queries, golds, filters, block=block, progress=progress)
+    others = _others(known, queries, golds)
+    leak = find_leak_in_ranks(ranks["retrieved"], ranks["ranks"], others, kb.n_entities - golds.counts - others)
     # A model may reproduce its training facts perfectly, and then they all tie, without a leak.
     if refuse_leaking and split != "train":
         refuse_leaks(leak)
@@ -168,14 +170,15 @@ def sample_facts(kb: KnowledgeBase, split: Split, facts: int, *, seed: int = 0) 
     return np.sort(np.random.default_rng([seed, total]).choice(total, min(facts, total), replace=False))
 
 
-def _others(known: KnownAnswers, queries: Queries) -> Ints:
-    """The number of known answers of each query beside its gold, which is known because its split is."""
+def _others(known: KnownAnswers, queries: Queries, golds: Ragged) -> Ints:
+    """The number of known answers of each query beside its gold, all of which is known because its split is."""
     distinct, row = distinct_queries(queries)
-    return known.of_queries(distinct).counts[row] - 1
+    return known.of_queries(distinct).counts[row] - golds.counts
 
 
 def _cardinality(kb: KnowledgeBase, queries: Queries) -> Labels:
     """The cardinality of each query's relation, judged from training facts, (query,)."""
-    kinds = cardinalities(kb.facts("train"))
+    train = kb.facts("train")
+    kinds = cardinalities(train[np.isin(train[:, 1], queries.relation % kb.n_relations)])
     labels = np.array([kinds.get(relation, UNSEEN) for relation in range(kb.n_relations)])
     return labels[queries.relation % kb.n_relations]

@@ -56,15 +56,15 @@ def find_equal_score_leak(ranked: Tensor | Candidates, gold: Ints, known: Ragged
     others = known.counts - _holds_gold(known, gold)
     filtered = rank(ranked, gold, known)
     retrieved = rank(ranked, gold, Ragged(np.zeros_like(known.offsets), known.values[:0]))
-    return find_leak_in_ranks(retrieved, filtered, others, ranked.shape[1])
+    return find_leak_in_ranks(retrieved, filtered, others, ranked.shape[1] - 1 - others)
 
 
-def find_leak_in_ranks(retrieved: Ranks, filtered: Ranks, others: Ints, n_entities: int) -> LeakReport:
+def find_leak_in_ranks(retrieved: Ranks, filtered: Ranks, others: Ints, strangers: Ints) -> LeakReport:
     """What two rankings of the same scores, nothing filtered and known answers filtered, show of the leak.
 
-    `others` is the number of known answers of each query beside the gold.
+    `others` is the number of known answers of each query beside the gold, `strangers` that of all who are neither.
     """
-    return _report(others, retrieved.tied - filtered.tied, n_entities - 1 - others, filtered.tied)
+    return _report(others, retrieved.tied - filtered.tied, strangers, filtered.tied)
 
 
 def refuse_leaks(report: LeakReport) -> None:

@@ -1,5 +1,8 @@
 """Filtered ranks: where the gold stands among all entities, other known answers removed.
 
+A gold is one entity, or in open knowledge bases several that are mentions of the same thing. Then the one that
+scores best counts, and the others are not in the ranking.
+
 Nothing is masked inside the scores. Everybody who scores above the gold or as high is counted, and the part
 that known answers have in these counts is taken away again: scores stay as they are, and one pass over them
 serves several filters.
@@ -20,17 +23,21 @@ from cear.nouns import Bools, Floats, Ints, Queries, Ragged, Ranks
 from cear.progress import Progress, silent
 
 AnswersOfRow = Callable[[int], Ints]
+Golds = Ints | Ragged  # an entity per query, or a row of mentions
 
 
-def rank(scores: Tensor, gold: Ints, known: Ragged) -> Ranks:
+def rank(scores: Tensor, gold: Golds, known: Ragged) -> Ranks:
     """The filtered rank of each gold: the other `known` answers of its query are not in the ranking.
 
-    `known` has a row per query, in which each answer stands once.
+    `known` has a row per query, in which each answer stands once. `gold` is an entity per query, or a row of
+    mentions, of which the best counts.
 
     >>> scores = torch.tensor([[0.9, 0.5, 0.5, 0.7]])
     >>> known = Ragged(np.array([0, 2]), np.array([0, 1]))
     >>> rank(scores, np.array([1]), known)  # 0 is known and goes; 3 is above the gold, 2 ties with it
     Ranks(above=array([1]), tied=array([1]))
+    >>> rank(scores, Ragged(np.array([0, 2]), np.array([1, 3])), known)  # 3 is the gold as well, and is above
+    Ranks(above=array([0]), tied=array([0]))
     """
     if scores.ndim != 2 or not len(scores) == len(gold) == len(known):
         raise ScoreError(
@@ -38,14 +45,15 @@ def rank(scores: Tensor, gold: Ints, known: Ragged) -> Ranks:
             "rows of known answers. Expected (query, entity), one gold and one row for each query."
         )
     matrix = finite(scores, lambda row: f"query {row}")
-    refuse_outsiders(gold, matrix.shape[1])
-    return _rank_rows(matrix, np.arange(len(gold)), gold, [known.row])[0]
+    golds = _mentions(gold)
+    refuse_outsiders(golds.values, matrix.shape[1])
+    return _rank_rows(matrix, np.arange(len(golds)), golds, [known.row])[0]
 
 
 def rank_all(
     scorer: ScoresEntities,
     queries: Queries,
-    gold: Ints,
+    gold: Golds,
     known: KnownAnswers,
     *,
     block: int | None = None,
@@ -59,7 +67,7 @@ def rank_all(
 def rank_under_filters(
     scorer: ScoresEntities,
     queries: Queries,
-    gold: Ints,
+    gold: Golds,
     filters: Mapping[str, KnownAnswers | None],
     *,
     block: int | None = None,
@@ -72,14 +80,16 @@ def rank_under_filters(
     distinct, row = distinct_queries(queries)
     order = np.argsort(row, kind="stable")  # the golds of a query stand together: its scores serve all of them
     known = [None if each is None else each.of_queries(distinct) for each in filters.values()]
+    golds = _mentions(gold)
     parts: list[list[Ranks]] = []
     with progress("Ranking", len(queries)) as bar, torch.no_grad():
         for first, last in blocks(scorer, distinct, block):
             scores = score(scorer, distinct[first:last])
             here = order[slice(*np.searchsorted(row[order], [first, last]))]
-            refuse_outsiders(gold[here], scores.shape[1])
+            asked = golds.take(here)
+            refuse_outsiders(asked.values, scores.shape[1])
             answers = [_answers_of_row(each, first) for each in known]
-            parts.append(_rank_rows(scores, row[here] - first, gold[here], answers))
+            parts.append(_rank_rows(scores, row[here] - first, asked, answers))
             bar.advance(len(here))
     return {name: _reordered([part[i] for part in parts], order) for i, name in enumerate(filters)}
 
@@ -91,23 +101,38 @@ def distinct_queries(queries: Queries) -> tuple[Queries, Ints]:
     return Queries(keys % width, keys // width), row
 
 
-def _rank_rows(scores: Floats, rows: Ints, gold: Ints, filters: Sequence[AnswersOfRow | None]) -> list[Ranks]:
+def _rank_rows(scores: Floats, rows: Ints, golds: Ragged, filters: Sequence[AnswersOfRow | None]) -> list[Ranks]:
     """The ranks of golds, each in its row of the scores, under each filter.
 
     A row at a time, through one small buffer: it stays in the processor's cache, which is several times
     faster than comparing whole blocks, and makes no temporary array of the size of the scores.
     """
-    counts = np.empty((len(filters), 2, len(gold)), np.int64)
+    counts = np.empty((len(filters), 2, len(golds)), np.int64)
     buffer = np.empty(scores.shape[1], np.bool_)
-    for place, (row, answer) in enumerate(zip(rows.tolist(), gold.tolist(), strict=True)):
-        line = scores[row]
-        above, equal = _compare(line, line[answer], buffer)
+    best, level = _best(scores, rows, golds)
+    for place, row in enumerate(rows.tolist()):
+        line, mentions = scores[row], golds.row(place)
+        above, equal = _compare(line, best[place], buffer)
         for ranks, answers_of in zip(counts, filters, strict=True):
-            ranks[:, place] = above, equal - 1  # the gold equals itself
+            ranks[:, place] = above, equal - level[place]  # the gold equals itself
             if answers_of is not None:
-                known = answers_of(row)
-                ranks[:, place] -= _compare(line[known[known != answer]], line[answer], buffer)
+                ranks[:, place] -= _compare(line[_without(answers_of(row), mentions)], best[place], buffer)
     return [Ranks(above, tied) for above, tied in counts]
+
+
+def _best(scores: Floats, rows: Ints, golds: Ragged) -> tuple[Floats, Ints]:
+    """The score of each gold's best mention, and how many of its mentions have that score, (gold,) each."""
+    if not len(golds):
+        return np.empty(0, scores.dtype), np.empty(0, np.int64)
+    of_mentions = scores[rows[golds.rows], golds.values]
+    starts = golds.offsets[:-1]
+    best = np.maximum.reduceat(of_mentions, starts)
+    return best, np.add.reduceat((of_mentions == best[golds.rows]).astype(np.int64), starts)
+
+
+def _without(known: Ints, mentions: Ints) -> Ints:
+    """The known answers that are not the gold."""
+    return known[known != mentions[0]] if len(mentions) == 1 else np.setdiff1d(known, mentions, assume_unique=True)
 
 
 def _compare(scores: Floats, gold_score: np.floating, buffer: Bools) -> tuple[int, int]:
@@ -115,6 +140,14 @@ def _compare(scores: Floats, gold_score: np.floating, buffer: Bools) -> tuple[in
     marks = buffer[: len(scores)]
     above = int(np.count_nonzero(np.greater(scores, gold_score, out=marks)))
     return above, int(np.count_nonzero(np.equal(scores, gold_score, out=marks)))
+
+
+def _mentions(gold: Golds) -> Ragged:
+    """The gold of each query as a row of mentions."""
+    golds = gold if isinstance(gold, Ragged) else Ragged.singles(gold)
+    if not golds.counts.all():
+        raise ScoreError(f"The gold of query {int(golds.counts.argmin())} has no mention; expected at least one.")
+    return golds
 
 
 def _answers_of_row(known: Ragged | None, first: int) -> AnswersOfRow | None:

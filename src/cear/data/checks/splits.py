@@ -10,7 +10,7 @@ import polars as pl
 
 from cear.data.checks.words import EXAMPLES, in_words
 from cear.data.draft import FACT
-from cear.data.findings import Finding
+from cear.data.findings import Finding, Severity
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.vocabulary import Vocabulary
 from cear.nouns import SPLITS, Bools, Ints, Split
@@ -46,22 +46,28 @@ def shared_facts(kb: KnowledgeBase) -> Iterator[Finding]:
 
 
 def unseen(kb: KnowledgeBase) -> Iterator[Finding]:
-    """Entities and relations of valid and test that no training fact names: nothing is learned about them."""
+    """Entities and relations of valid and test that no training fact names: nothing is learned about them.
+
+    In an open knowledge base, where a new surface form may be another mention of something known, that is usual.
+    """
     train = kb.facts("train")
+    severity: Severity = "warning" if kb.mentions is None else "info"
     for split in HELD_OUT:
         facts = kb.facts(split)
         strange = ~np.isin(facts[:, [0, 2]], train[:, [0, 2]])  # (fact, 2)
-        yield from _strangers(kb.entities, "entities", split, facts[:, [0, 2]], strange)
+        yield from _strangers(kb.entities, "entities", split, facts[:, [0, 2]], strange, severity)
         strange = ~np.isin(facts[:, [1]], train[:, [1]])  # (fact, 1)
-        yield from _strangers(kb.relations, "relations", split, facts[:, [1]], strange)
+        yield from _strangers(kb.relations, "relations", split, facts[:, [1]], strange, severity)
 
 
-def _strangers(vocabulary: Vocabulary, plural: str, split: Split, values: Ints, strange: Bools) -> Iterator[Finding]:
+def _strangers(
+    vocabulary: Vocabulary, plural: str, split: Split, values: Ints, strange: Bools, severity: Severity
+) -> Iterator[Finding]:
     which, n_facts = np.unique(values[strange]), int(strange.any(axis=1).sum())
     if n_facts:
         message = f"{len(which):,} {plural} in {n_facts:,} {split} facts occur in no training fact."
         names = tuple(vocabulary.name(index) for index in which[:EXAMPLES].tolist())
-        yield Finding(f"unseen-{plural}", "warning", message, len(which), names)
+        yield Finding(f"unseen-{plural}", severity, message, len(which), names)
 
 
 def _frame(kb: KnowledgeBase, split: Split) -> pl.DataFrame:

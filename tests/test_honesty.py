@@ -20,7 +20,7 @@ from cear.evaluation import ScoresEntities, evaluate
 from cear.nouns import SPLITS, Queries, Split
 from cear.pipeline import Run, run
 from cear.reranking import Fusion, Reranker, SequenceReranker
-from cear.retrieval import MODELS, ExtremeText, Scorer, Stage1Config, build_scorer, top_k
+from cear.retrieval import MODELS, ExtremeText, RuleRetriever, Scorer, Stage1Config, build_scorer, top_k
 from cear.retrieval.scorer import DotProductScorer
 from cear.stages import SecondStage, lists_of
 
@@ -34,6 +34,7 @@ MAKES_RANKINGS: dict[str, Callable[..., Any]] = {
     "DotProductScorer.query_vectors": DotProductScorer.query_vectors,
     "ExtremeText.score_all": ExtremeText.score_all,
     "ExtremeText.top_k": ExtremeText.top_k,
+    "RuleRetriever.score_all": RuleRetriever.score_all,
     "Run.ask": Run.ask,
     "make_lists": make_lists,
     "lists_of": lists_of,

@@ -33,8 +33,9 @@ PUBLIC: dict[str, str] = {
         "train_stage2"
     ),
     "cear.retrieval": (
-        "ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig MODELS RotatE Scorer SideTraining "
-        "Stage1Config TransE build_scorer top_k train_extreme_text train_stage1"
+        "Atom ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule MODELS Retriever RotatE "
+        "RuleBook RuleRetriever RulesConfig Scorer SideTraining Stage1Config TransE build_scorer learn_rules "
+        "load_rules load_stage1 save_rules top_k train_extreme_text train_stage1"
     ),
 }
 

@@ -20,7 +20,7 @@ from cear.files import read_json, remove_leftovers, replacing, write_json
 from cear.nouns import NO_ENTITY, SPLITS, Candidates, Ints, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reports import Provenance, Record
-from cear.retrieval import Scorer, build_scorer, top_k, train_stage1
+from cear.retrieval import Retriever, load_stage1, top_k, train_stage1
 from cear.stages import (
     SecondStage,
     evaluate_stages,
@@ -29,7 +29,7 @@ from cear.stages import (
     train_second_stage,
     valid_mrr,
 )
-from cear.training import Deadline, State, load_weights
+from cear.training import Deadline, State
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Run:
     folder: Path
     config: RunConfig
     kb: KnowledgeBase
-    scorer: Scorer
+    scorer: Retriever
     training: State
     second: SecondStage | None = None
 
@@ -90,8 +90,9 @@ class Run:
         """The figures of an evaluation with everything needed to make them again."""
         config = self.config.stage1
         training = self.training
-        details: dict[str, Any] = {"rank": config.rank, "epochs": training.epoch, "training_seconds": training.seconds}
-        details |= {"best_epoch": training.best_epoch, "valid_mrr": training.best}
+        details: dict[str, Any] = {"training_seconds": training.seconds, "valid_mrr": training.best}
+        if config.model != "rules":  # they have neither
+            details |= {"rank": config.rank, "epochs": training.epoch, "best_epoch": training.best_epoch}
         if self.second is not None:
             details |= {"reranker": self._second_details(self.second)}
         provenance = Provenance.collect(
@@ -192,8 +193,7 @@ def open_run(folder: Path | str, *, source: str | None = None) -> Run:
     use_threads(config.threads)
     kb = _load(config, source or config.data)
     _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
-    scorer = build_scorer(config.stage1, kb.n_entities, kb.n_relations, seed=config.seed)
-    scorer.load_state_dict(load_weights(folder / "stage1"))
+    scorer = load_stage1(kb, config.stage1, folder / "stage1")
     second = None if config.reranker is None else open_second_stage(kb, folder)
     return Run(folder, config, kb, scorer, State(**read_json(folder / "stage1" / "training.json")), second)
 

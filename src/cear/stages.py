@@ -26,7 +26,7 @@ from cear.files import read_json, write_json
 from cear.nouns import Candidates, Floats, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reranking import STAGE2_ALONE, Fusion, Reranker, SequenceConfig, SequenceReranker, choose_fusion, train_stage2
-from cear.retrieval import Scorer
+from cear.retrieval import Retriever
 from cear.training import NO_DEADLINE, Deadline, State
 
 STAGE2, MODEL, FUSION, TRAINING = "stage2", "model", "fusion.json", "training.json"
@@ -53,7 +53,7 @@ def train_second_stage(
     config: RunConfig,
     reranker_config: SequenceConfig,
     kb: KnowledgeBase,
-    scorer: Scorer,
+    scorer: Retriever,
     folder: Path,
     *,
     download: bool = False,
@@ -110,7 +110,7 @@ def refuse_unfit_encoder(config: RunConfig, kb: KnowledgeBase, *, download: bool
 def training_lists(
     config: RunConfig,
     kb: KnowledgeBase,
-    scorer: Scorer,
+    scorer: Retriever,
     folder: Path,
     *,
     deadline: Deadline = NO_DEADLINE,
@@ -139,7 +139,13 @@ def training_lists(
 
 
 def lists_of(
-    config: RunConfig, kb: KnowledgeBase, scorer: Scorer, queries: Queries, split: str, *, progress: Progress = silent
+    config: RunConfig,
+    kb: KnowledgeBase,
+    scorer: Retriever,
+    queries: Queries,
+    split: str,
+    *,
+    progress: Progress = silent,
 ) -> Lists:
     """The candidate lists of queries as the configuration wants them; the gold is not an argument."""
     made = config.candidates
@@ -151,7 +157,7 @@ def lists_of(
 def evaluate_stages(
     config: RunConfig,
     kb: KnowledgeBase,
-    scorer: Scorer,
+    scorer: Retriever,
     second: SecondStage | None,
     split: Split,
     *,
@@ -170,7 +176,7 @@ def evaluate_stages(
     return reranked(before, kb, lists, scores, seconds=time.perf_counter() - start)
 
 
-def valid_mrr(kb: KnowledgeBase) -> Callable[[Scorer], float]:
+def valid_mrr(kb: KnowledgeBase) -> Callable[[Retriever], float]:
     """What chooses a model: filtered MRR on the validation facts, blind to the test facts."""
     return lambda scorer: evaluate(scorer, kb, "valid").summary()["both"]["mrr"]
 
@@ -185,7 +191,7 @@ class _Look:
     progress: Progress
 
     @classmethod
-    def at(cls, config: RunConfig, facts: int, kb: KnowledgeBase, scorer: Scorer, progress: Progress) -> _Look:
+    def at(cls, config: RunConfig, facts: int, kb: KnowledgeBase, scorer: Retriever, progress: Progress) -> _Look:
         """A look at a fixed sample of so many validation facts."""
         before = evaluate(scorer, kb, "valid", which=sample_facts(kb, "valid", facts, seed=config.seed))
         return cls(kb, before, lists_of(config, kb, scorer, before.queries, "valid"), progress)

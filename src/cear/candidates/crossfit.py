@@ -16,10 +16,10 @@ from cear.candidates.lists import Lists, make_lists
 from cear.data import KnowledgeBase
 from cear.nouns import Candidates, Ints, Queries
 from cear.progress import Progress, silent
-from cear.retrieval import Scorer, Stage1Config, train_stage1
+from cear.retrieval import Retriever, Stage1Config, train_stage1
 from cear.training import NO_DEADLINE, Deadline
 
-ValidateOn = Callable[[KnowledgeBase], Callable[[Scorer], float]]
+ValidateOn = Callable[[KnowledgeBase], Callable[[Retriever], float]]
 
 
 def fold_by_pair(facts: Ints, folds: int, *, seed: int) -> Ints:

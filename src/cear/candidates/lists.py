@@ -11,7 +11,7 @@ from cear.data import KnowledgeBase, KnownAnswers
 from cear.errors import MismatchError
 from cear.nouns import NO_ENTITY, Bools, Candidates, Ints, Queries, Ragged
 from cear.progress import Progress, silent
-from cear.retrieval import Scorer, top_k
+from cear.retrieval import Retriever, top_k
 
 Known = Literal["keep", "drop"]
 
@@ -56,7 +56,7 @@ class Lists:
 
 
 def make_lists(
-    scorer: Scorer,
+    scorer: Retriever,
     kb: KnowledgeBase,
     queries: Queries,
     *,

@@ -1,4 +1,4 @@
-"""Stage 1: fast scorers that rank every entity, their losses and training, and exact top-k search."""
+"""Stage 1: fast scorers and rules that rank every entity, losses and training, and exact top-k search."""
 
 from cear.retrieval.complex import ComplEx
 from cear.retrieval.config import Stage1Config
@@ -6,24 +6,44 @@ from cear.retrieval.distmult import DistMult
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, train_extreme_text
 from cear.retrieval.models import MODELS, build_scorer
 from cear.retrieval.rotate import RotatE
-from cear.retrieval.scorer import DotProductScorer, Scorer
+from cear.retrieval.rules import (
+    Atom,
+    FiredRule,
+    RuleBook,
+    RuleRetriever,
+    RulesConfig,
+    learn_rules,
+    load_rules,
+    save_rules,
+)
+from cear.retrieval.scorer import DotProductScorer, Retriever, Scorer
 from cear.retrieval.search import top_k
-from cear.retrieval.training import train_stage1
+from cear.retrieval.stage1 import load_stage1, train_stage1
 from cear.retrieval.transe import TransE
 
 __all__ = [
     "MODELS",
+    "Atom",
     "ComplEx",
     "DistMult",
     "DotProductScorer",
     "ExtremeText",
     "ExtremeTextConfig",
+    "FiredRule",
+    "Retriever",
     "RotatE",
+    "RuleBook",
+    "RuleRetriever",
+    "RulesConfig",
     "Scorer",
     "SideTraining",
     "Stage1Config",
     "TransE",
     "build_scorer",
+    "learn_rules",
+    "load_rules",
+    "load_stage1",
+    "save_rules",
     "top_k",
     "train_extreme_text",
     "train_stage1",

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
+from cear.retrieval.rules.config import RulesConfig
 from cear.settings import Settings
 
 
@@ -47,8 +48,9 @@ class OptimizerConfig(Settings):
 class Stage1Config(Settings):
     """The retriever and how it is trained. The defaults are ComplEx-N3."""
 
-    model: Literal["complex", "distmult", "rotate", "transe"] = "complex"
-    """The scoring function."""
+    model: Literal["complex", "distmult", "rotate", "transe", "rules"] = "complex"
+    """The scoring function; rules are learned in one pass by their own settings, and nothing below is read."""
+    rules: RulesConfig = RulesConfig()
     rank: PositiveInt = 128
     """Coordinates of an embedding; complex ones count once."""
     norm: Literal[1, 2] = 2

@@ -1,15 +1,26 @@
-"""The contract of Stage 1: what a scorer is, and the special case whose score is a dot product."""
+"""The contract of Stage 1: what a retriever is, a scorer that can be trained, and one that is a dot product."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from cear.errors import ConfigError
 from cear.nouns import Ints, Queries
+
+
+class Retriever(Protocol):
+    """Anything that scores all or some entities as the answer of a query: a `Scorer`, rules, or yours."""
+
+    @property
+    def n_entities(self) -> int:
+        """The number of entities that are ranked."""
+
+    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+        """The score of every entity, or of those in `among`, as the answer: (query, candidate), all finite."""
 
 
 class Scorer(nn.Module, ABC):

@@ -10,13 +10,13 @@ from cear.data import KnownAnswers
 from cear.errors import ScoreError
 from cear.nouns import NO_ENTITY, Candidates, Queries, Ragged
 from cear.progress import Progress, silent
-from cear.retrieval.scorer import Scorer
+from cear.retrieval.scorer import Retriever
 
 _MIN_QUERIES = 64  # a matrix product with fewer rows wastes the processor
 
 
 def top_k(
-    scorer: Scorer,
+    scorer: Retriever,
     queries: Queries,
     k: int,
     *,
@@ -51,7 +51,7 @@ def _block_shape(n_queries: int, n_entities: int, memory_mb: int) -> tuple[int, 
 
 @torch.inference_mode()
 def _top_k_of_block(
-    scorer: Scorer, queries: Queries, k: int, drop: KnownAnswers | None, columns: int
+    scorer: Retriever, queries: Queries, k: int, drop: KnownAnswers | None, columns: int
 ) -> tuple[Tensor, Tensor]:
     """Scores and entities of the best k, (query, k) each, merged over blocks of entities."""
     best = torch.full((len(queries), k), -torch.inf), torch.full((len(queries), k), NO_ENTITY)
@@ -65,7 +65,7 @@ def _top_k_of_block(
     return best
 
 
-def _scores(scorer: Scorer, queries: Queries, start: int, stop: int) -> Tensor:
+def _scores(scorer: Retriever, queries: Queries, start: int, stop: int) -> Tensor:
     whole = start == 0 and stop == scorer.n_entities
     scores = scorer.score_all(queries, None if whole else torch.arange(start, stop))
     if not torch.isfinite(scores.sum()):  # one pass: NaN and infinity survive a sum

@@ -97,7 +97,7 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     return torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
 
 
-def train_stage1(
+def train_scorer(
     kb: KnowledgeBase,
     config: Stage1Config,
     folder: Path,
@@ -111,6 +111,6 @@ def train_stage1(
     scorer = build_scorer(config, kb.n_entities, kb.n_relations, seed=seed)
     task = Stage1Task(scorer, kb, config, validate, seed=seed)
     schedule = Schedule(config.epochs, config.validate_every, config.patience, config.checkpoint_seconds)
-    fingerprint = hashlib.sha256(f"{config.model_dump_json()} {seed} {kb.digest}".encode()).hexdigest()
+    fingerprint = hashlib.sha256(f"{config.model_dump_json(exclude={'rules'})} {seed} {kb.digest}".encode()).hexdigest()
     state = fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
     return scorer, state

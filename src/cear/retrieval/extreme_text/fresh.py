@@ -55,4 +55,5 @@ def _name_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
 
 def _unit(vectors: Vectors) -> Vectors:
     lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return (vectors / lengths).astype(np.float32)
+    unit: Vectors = (vectors / lengths).astype(np.float32)
+    return unit

@@ -1,0 +1,54 @@
+"""Stage 1 by rules: scores from the rules that fire, and the rules themselves as reasons."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.nouns import Floats, Ints, Queries
+from cear.retrieval.rules.evidence import Evidence, Facts
+from cear.retrieval.rules.kernels import score_queries
+from cear.retrieval.rules.reasons import FiredRule, fired_rules
+from cear.retrieval.rules.rulebook import RuleBook
+
+
+class RuleRetriever:
+    """Ranks entities by the rules that fire for them; nothing is trained.
+
+    The score of an entity is Σ decayⁱ · -log(1 - cᵢ) over the confidences c₀ ≥ c₁ ≥ … of the best rules of a kind
+    that fire for it, summed over the three kinds with their weights, plus `frequency` times its share of the
+    relation's answers. With decay and weights 1 and frequency 0 it is -log(1 - p) of the noisy-or p.
+    """
+
+    def __init__(self, book: RuleBook) -> None:
+        self.book = book
+        self._facts = Facts.of(book.graph)
+        self._evidence = Evidence.of(book)
+
+    @property
+    def n_entities(self) -> int:
+        """The number of entities that are ranked."""
+        return self.book.graph.n_entities
+
+    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+        """The score of every entity, or of those in `among`, as the answer: (query, candidate), all finite."""
+        config = self.book.config
+        scores = config.frequency * self._shares(queries.relation)
+        score_queries(queries, self._facts, self._evidence, config, scores)
+        found = torch.from_numpy(scores)
+        return found if among is None else found[:, among]
+
+    def reasons(self, entity: int, relation: int, answer: int, n: int | None = None) -> list[FiredRule]:
+        """The n rules that speak most for `answer` as the answer of ⟨entity, relation, ?⟩, or all of them."""
+        return fired_rules(self.book, entity, relation, answer)[:n]
+
+    def _shares(self, relations: Ints) -> Floats:
+        """Each entity's share of all answers that a relation has, (relation, entity)."""
+        graph = self.book.graph
+        asked, row = np.unique(relations, return_inverse=True)
+        shares = np.zeros((len(asked), self.n_entities), np.float32)
+        for share, relation in zip(shares, asked, strict=True):
+            first, last = graph.members.offsets[np.searchsorted(graph.relation, [relation, relation + 1])]
+            share += np.bincount(graph.members.values[first:last], minlength=self.n_entities) / max(last - first, 1)
+        return shares[row]

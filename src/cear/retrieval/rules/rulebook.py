@@ -1,0 +1,81 @@
+"""The rules of a knowledge base: learned from given facts in one pass, kept in one file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from cear.errors import MismatchError
+from cear.nouns import Ints
+from cear.progress import Progress, silent
+from cear.retrieval.rules.attribute_rules import AttributeRules, learn_attribute_rules
+from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.rules.graph import Graph
+from cear.retrieval.rules.path_rules import PathRules, learn_path_rules
+from cear.tensors import read_tensors, write_tensors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleBook:
+    """Rules, the facts that they were counted on, and the settings of both."""
+
+    facts: Ints  # (fact, 3)
+    graph: Graph
+    attribute_rules: AttributeRules
+    path_rules: PathRules
+    config: RulesConfig
+
+
+def learn_rules(
+    facts: Ints,
+    n_entities: int,
+    n_relations: int,
+    config: RulesConfig | None = None,
+    *,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> RuleBook:
+    """The rules that these facts bear out. Nothing else is read: facts that are held out leave no trace."""
+    config = config or RulesConfig()
+    graph = Graph.of(facts, n_entities, n_relations)
+    attribute_rules = learn_attribute_rules(graph, config, progress)
+    path_rules = learn_path_rules(graph, config, seed=seed, progress=progress)
+    return RuleBook(facts, graph, attribute_rules, path_rules, config)
+
+
+def save_rules(path: Path, book: RuleBook, *, digest: str) -> None:
+    """Write rules and their facts as one safetensors file, atomically; `digest` says of which knowledge base."""
+    arrays = {"facts": book.facts} | {
+        f"{kind}.{name}": getattr(rules, name)
+        for kind, rules in (("attribute", book.attribute_rules), ("path", book.path_rules))
+        for name in rules.__slots__
+    }
+    metadata = {
+        "digest": digest,
+        "sizes": json.dumps([book.graph.n_entities, book.graph.n_relations]),
+        "config": book.config.model_dump_json(),
+    }
+    write_tensors(path, {name: torch.tensor(array) for name, array in arrays.items()}, metadata)
+
+
+def load_rules(path: Path, *, digest: str) -> RuleBook:
+    """The rules in a file, which must have been learned for the knowledge base with this digest."""
+    tensors, metadata = read_tensors(path)
+    there = metadata.get("digest", "none")
+    if there != digest:
+        raise MismatchError(
+            f"The rules in {path} were learned for another knowledge base (digest {there[:12]}, this one is "
+            f"{digest[:12]}). Learn them again, or load the data that they were made for."
+        )
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+    n_entities, n_relations = json.loads(metadata["sizes"])
+    return RuleBook(
+        facts=arrays["facts"],
+        graph=Graph.of(arrays["facts"], n_entities, n_relations),
+        attribute_rules=AttributeRules(*(arrays[f"attribute.{name}"] for name in AttributeRules.__slots__)),
+        path_rules=PathRules(*(arrays[f"path.{name}"] for name in PathRules.__slots__)),
+        config=RulesConfig.model_validate_json(metadata["config"]),
+    )

@@ -1,0 +1,82 @@
+"""Stage 1 by its configuration: a scorer that is trained, or rules that are learned in one pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from cear.data import KnowledgeBase
+from cear.errors import MismatchError
+from cear.files import read_json, write_json
+from cear.progress import Progress, silent
+from cear.retrieval.config import Stage1Config
+from cear.retrieval.models import build_scorer
+from cear.retrieval.rules import RuleRetriever, RulesConfig, learn_rules, load_rules, save_rules
+from cear.retrieval.scorer import Retriever
+from cear.retrieval.training import train_scorer
+from cear.training import NO_DEADLINE, Deadline, State, load_weights
+
+RULES, LEARNED = "rules.safetensors", "training.json"
+
+
+def train_stage1(
+    kb: KnowledgeBase,
+    config: Stage1Config,
+    folder: Path,
+    *,
+    validate: Callable[[Retriever], float],
+    seed: int = 0,
+    deadline: Deadline = NO_DEADLINE,
+    progress: Progress = silent,
+) -> tuple[Retriever, State]:
+    """The retriever that the configuration asks for, and how training went; continues what `folder` holds.
+
+    `deadline` stops a training; rules are learned in one go.
+    """
+    if config.model == "rules":
+        return _rules(kb, config.rules, folder, validate=validate, seed=seed, progress=progress)
+    return train_scorer(kb, config, folder, validate=validate, seed=seed, deadline=deadline, progress=progress)
+
+
+def load_stage1(kb: KnowledgeBase, config: Stage1Config, folder: Path) -> Retriever:
+    """The retriever that `train_stage1` left in a folder."""
+    if config.model == "rules":
+        return RuleRetriever(load_rules(folder / RULES, digest=kb.digest))
+    scorer = build_scorer(config, kb.n_entities, kb.n_relations)
+    scorer.load_state_dict(load_weights(folder))
+    return scorer
+
+
+def _rules(
+    kb: KnowledgeBase,
+    config: RulesConfig,
+    folder: Path,
+    *,
+    validate: Callable[[Retriever], float],
+    seed: int,
+    progress: Progress,
+) -> tuple[RuleRetriever, State]:
+    """Rules learned from the training facts, or those that `folder` holds; validation only measures them."""
+    if (folder / LEARNED).exists():
+        book = load_rules(folder / RULES, digest=kb.digest)
+        _refuse_others(folder / RULES, book.config, config)
+        return RuleRetriever(book), State(**read_json(folder / LEARNED))
+    start = time.monotonic()
+    book = learn_rules(kb.facts("train"), kb.n_entities, kb.n_relations, config, seed=seed, progress=progress)
+    save_rules(folder / RULES, book, digest=kb.digest)
+    retriever = RuleRetriever(book)
+    best = validate(retriever)
+    seconds = time.monotonic() - start
+    state = State(epoch=1, best=best, best_epoch=1, seconds=seconds, done=True, history=[{"epoch": 1, "valid": best}])
+    write_json(folder / LEARNED, asdict(state))
+    return retriever, state
+
+
+def _refuse_others(path: Path, there: RulesConfig, here: RulesConfig) -> None:
+    if there != here:
+        raise MismatchError(
+            f"The rules in {path} were learned with other settings:\n  there: {there}\n  here:  {here}\n"
+            "Use another --out folder, or delete this one to learn them again."
+        )

@@ -1,0 +1,76 @@
+"""`stage1: {model: rules}` goes the way of every Stage 1: run, open, evaluate, ask, cross-fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cear.candidates import CandidatesConfig, CrossfitConfig, crossfit_lists, fold_by_pair
+from cear.config import RunConfig
+from cear.data import KnowledgeBase
+from cear.errors import ConfigError, MismatchError
+from cear.pipeline import Run, open_run, run
+from cear.retrieval import RuleRetriever, RulesConfig, Stage1Config, build_scorer, learn_rules, top_k, train_stage1
+
+RULES = Stage1Config(model="rules", rules=RulesConfig(min_support=1))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, write_towns: Callable[..., Path]) -> Run:
+    data = write_towns(tmp_path_factory.mktemp("data") / "towns")
+    return run(RunConfig(data=str(data), stage1=RULES), tmp_path_factory.mktemp("runs") / "rules")
+
+
+def test_a_run_opens_to_the_same_ranking(finished: Run) -> None:
+    again = open_run(finished.folder)
+    queries = finished.kb.queries("test")
+    assert isinstance(again.scorer, RuleRetriever)
+    assert torch.equal(again.scorer.score_all(queries), finished.scorer.score_all(queries))
+    assert again.evaluate("test").summary() == finished.evaluate("test").summary()
+    assert again.training == finished.training
+    assert finished.training.best == finished.evaluate("valid").summary()["both"]["mrr"]
+
+
+def test_run_again_it_learns_nothing_anew(finished: Run) -> None:
+    path = finished.folder / "stage1" / "rules.safetensors"
+    before = path.stat().st_mtime_ns
+    assert run(finished.config, finished.folder).training == finished.training
+    assert path.stat().st_mtime_ns == before
+
+
+def test_it_can_be_asked(finished: Run) -> None:
+    answers = finished.ask("lies in", subject="Town 1", k=3)
+    assert [answer.rank for answer in answers] == [1, 2, 3]
+    assert answers[0].name.startswith("Country")
+
+
+def test_a_record_speaks_of_rules_and_of_no_rank(finished: Run) -> None:
+    record = finished.record(finished.evaluate("test")).as_json()
+    assert record["model"] == "rules"
+    assert set(record["details"]) == {"training_seconds", "valid_mrr"}
+
+
+def test_other_settings_in_the_same_folder_are_refused(towns: KnowledgeBase, tmp_path: Path) -> None:
+    train_stage1(towns, RULES, tmp_path, validate=lambda _: 1.0)
+    other = RULES.model_copy(update={"rules": RulesConfig(min_support=3)})
+    with pytest.raises(MismatchError, match="learned with other settings"):
+        train_stage1(towns, other, tmp_path, validate=lambda _: 1.0)
+
+
+def test_rules_are_no_scorer_to_be_built() -> None:
+    with pytest.raises(ConfigError, match="'rules' is no scorer"):
+        build_scorer(RULES, 3, 1)
+
+
+def test_lists_of_a_fold_are_made_by_rules_that_never_saw_it(towns: KnowledgeBase, tmp_path: Path) -> None:
+    crossfit = CrossfitConfig(folds=5, use=1)
+    config = CandidatesConfig(k=10, known="keep")
+    lists = crossfit_lists(towns, RULES, config, crossfit, tmp_path, validate_on=lambda _: lambda _: 1.0)
+    fold_of = fold_by_pair(towns.facts("train"), 5, seed=0)
+    blind = RuleRetriever(learn_rules(towns.facts("train")[fold_of != 0], 30, 3, RULES.rules))
+    assert np.array_equal(lists.candidates.scores, top_k(blind, lists.queries, 10).scores)
+    assert len(lists)

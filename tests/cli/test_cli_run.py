@@ -310,13 +310,16 @@ class TestHelp:
 
 def test_the_demo_trains_measures_and_answers(cear_: Cear, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     full = cear.config.load_config
-    quick = ["stage1.epochs=1", "stage1.rank=4"]
+    quick = ["stage1.epochs=1", "stage1.rank=4", "candidates.k=2", "candidates.crossfit.use=1"]
+    quick += ["reranker.lists=16", "reranker.validate_facts=4", "reranker.form_tokens=2"]
     monkeypatch.setattr(cear.config, "load_config", lambda path, overrides=(): full(path, [*overrides, *quick]))
     done = cear_("demo", "--out", tmp_path / "demo")
     assert done.code == 0, done.err
     assert "MRR" in done.out
+    assert "put first" in done.out, "what re-ranking changed is shown"
     assert "⟨?, capital of, Denmark⟩" in done.out
-    assert (tmp_path / "demo" / "stage1" / "training.json").exists()
+    for stage in ("stage1", "stage2"):
+        assert (tmp_path / "demo" / stage / "training.json").exists()
 
 
 def test_end_to_end_in_a_process_of_its_own(place: Path, tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def demo(
     console.print(f"The embedded knowledge base: {kb.n_entities:,} places, languages, currencies; for example")
     for s, r, o in kb.facts("train")[:: len(kb.facts("train")) // 3][:3].tolist():
         console.print(f"  ⟨{kb.entities.name(s)}, {kb.relations.name(r)}, {kb.entities.name(o)}⟩", highlight=False)
-    console.print(f"Trained in {finished.training.seconds:.0f} s. Facts it has never seen:\n")
+    seconds = finished.training.seconds + (finished.second.training.seconds if finished.second else 0)
+    console.print(f"Both stages trained in {seconds:.0f} s. Facts they have never seen:\n")
     show(finished.evaluate("test", progress=progress_bar), finished)
     for question in QUESTIONS:
         console.print(answer_table(spell(**question), finished.ask(**question, k=5, new=False)))

@@ -27,7 +27,7 @@ def evaluation_table(evaluation: Evaluation, *, title: str | None = None) -> Tab
     if evaluation.before is None:
         _add_rows(table, evaluation, "{}")
         return table
-    table.columns[0].header = "stage, queries"
+    table.columns[0].header = "stage"
     _add_rows(table, evaluation.before, "1 {}")
     table.add_section()
     _add_rows(table, evaluation, "2 {}")

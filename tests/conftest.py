@@ -39,7 +39,7 @@ def entity_name(index: int) -> str:
     return f"Town {index}" if index < TOWNS else f"Country {'ABCDE'[index - TOWNS]}"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def towns() -> KnowledgeBase:
     """30 entities, 3 relations, 75 facts, in memory."""
     n_entities = TOWNS + COUNTRIES

@@ -29,8 +29,8 @@ PUBLIC: dict[str, str] = {
         "Provenance Record evaluation_table peak_bytes read_records reranking_table results_table write_record"
     ),
     "cear.reranking": (
-        "Fusion Reranker STAGE2_ALONE SequenceConfig SequenceReranker choose_fusion embedded_folder load_encoder "
-        "train_stage2"
+        "Fusion Int8Reranker Reranker STAGE2_ALONE SequenceConfig SequenceReranker choose_fusion embedded_folder "
+        "load_encoder train_stage2"
     ),
     "cear.retrieval": (
         "Atom ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule MODELS Retriever RotatE "

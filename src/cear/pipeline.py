@@ -14,7 +14,7 @@ from cear import __version__, data
 from cear.candidates import Lists, Manifest
 from cear.config import RunConfig, dump_config, load_config
 from cear.data import KnowledgeBase
-from cear.errors import CearError, DataError, MismatchError
+from cear.errors import CearError, ConfigError, DataError, MismatchError
 from cear.evaluation import Evaluation
 from cear.files import read_json, remove_leftovers, replacing, write_json
 from cear.nouns import NO_ENTITY, SPLITS, Candidates, Ints, Queries, Split, TieRule
@@ -119,6 +119,7 @@ class Run:
             "training_seconds": training.seconds,
             "shortened": second.shortened,
             "fusion": list(second.fusion.weights),
+            "int8": second.int8,
         }
 
     def _order(self, query: Queries, k: int, *, new: bool) -> list[tuple[int, float | None, int]]:
@@ -181,8 +182,11 @@ def run(
     return Run(out, config, kb, scorer, state, second)
 
 
-def open_run(folder: Path | str, *, source: str | None = None) -> Run:
-    """The finished run in a folder; `source` says where its data is now, if it has moved."""
+def open_run(folder: Path | str, *, source: str | None = None, int8: bool = False) -> Run:
+    """The finished run in a folder; `source` says where its data is now, if it has moved.
+
+    `int8` answers with a re-ranker of 8-bit weights: faster, and a little off.
+    """
     folder = Path(folder)
     if not (folder / "stage1" / "training.json").exists() or not _has_second_stage(folder):
         hint = "It was interrupted: the same `cear run` continues it." if (folder / "run.json").exists() else ""
@@ -194,7 +198,9 @@ def open_run(folder: Path | str, *, source: str | None = None) -> Run:
     kb = _load(config, source or config.data)
     _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
     scorer = load_stage1(kb, config.stage1, folder / "stage1")
-    second = None if config.reranker is None else open_second_stage(kb, folder)
+    if int8 and config.reranker is None:
+        raise ConfigError(f"The run in {folder} has no second stage, which is what int8 is for. Leave int8 out.")
+    second = None if config.reranker is None else open_second_stage(kb, folder, int8=int8)
     return Run(folder, config, kb, scorer, State(**read_json(folder / "stage1" / "training.json")), second)
 
 

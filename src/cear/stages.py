@@ -25,7 +25,16 @@ from cear.evaluation import Evaluation, evaluate, reranked, sample_facts
 from cear.files import read_json, write_json
 from cear.nouns import Candidates, Floats, Queries, Split, TieRule
 from cear.progress import Progress, silent
-from cear.reranking import STAGE2_ALONE, Fusion, Reranker, SequenceConfig, SequenceReranker, choose_fusion, train_stage2
+from cear.reranking import (
+    STAGE2_ALONE,
+    Fusion,
+    Int8Reranker,
+    Reranker,
+    SequenceConfig,
+    SequenceReranker,
+    choose_fusion,
+    train_stage2,
+)
 from cear.retrieval import Retriever
 from cear.training import NO_DEADLINE, Deadline, State
 
@@ -43,6 +52,8 @@ class SecondStage:
     """Training lists that hold an answer: those it learned from."""
     shortened: float
     """The share of them whose surface forms were cut below the configured length, to fit."""
+    int8: bool = False
+    """Whether it answers with 8-bit weights."""
 
     def final_scores(self, lists: Lists, kb: KnowledgeBase, *, progress: Progress = silent) -> Floats:
         """The scores that order each list in the end."""
@@ -86,14 +97,14 @@ def train_second_stage(
     return second
 
 
-def open_second_stage(kb: KnowledgeBase, folder: Path) -> SecondStage:
-    """The trained re-ranker of a finished run."""
+def open_second_stage(kb: KnowledgeBase, folder: Path, *, int8: bool = False) -> SecondStage:
+    """The trained re-ranker of a finished run; `int8` takes its encoder in 8-bit integers, made when first asked."""
     place = folder / STAGE2
     saved = read_json(place / TRAINING)
     lists, shortened = saved.pop("lists"), saved.pop("shortened")
     fusion = Fusion(tuple(read_json(place / FUSION)["weights"]))
-    reranker = SequenceReranker.from_pretrained(place / MODEL, kb)
-    return SecondStage(reranker, fusion, State(**saved), lists, shortened)
+    kind = Int8Reranker if int8 else SequenceReranker
+    return SecondStage(kind.from_pretrained(place / MODEL, kb), fusion, State(**saved), lists, shortened, int8)
 
 
 def refuse_unfit_encoder(config: RunConfig, kb: KnowledgeBase, *, download: bool = False) -> None:

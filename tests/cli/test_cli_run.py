@@ -220,6 +220,22 @@ class TestTwoStages:
         files = [folder / "stage2" / "best.safetensors" for folder in (both[1], tmp_path / "run")]
         assert files[0].read_bytes() == files[1].read_bytes()
 
+    def test_eight_bits_answer_nearly_the_same(self, both: tuple[Path, Path], cear_: Cear, tmp_path: Path) -> None:
+        pytest.importorskip("onnxruntime")
+        done = cear_("evaluate", both[1], "--int8", "--json", tmp_path / "int8.json")
+        assert done.code == 0, done.err
+        assert sorted(path.name for path in (both[1] / "stage2" / "int8").iterdir()) == [
+            "encoder.onnx",
+            "made_from.json",
+        ]
+        ours, its = (json.loads(path.read_text()) for path in (tmp_path / "int8.json", both[1] / "test.json"))
+        assert ours["stage1"] == its["stage1"]
+        assert ours["stage2"]["both"]["mrr"] == pytest.approx(its["stage2"]["both"]["mrr"], abs=0.1)
+        assert (ours["details"]["reranker"]["int8"], its["details"]["reranker"]["int8"]) == (True, False)
+        asked = cear_("ask", both[1], "Town 7", "lies in", "--int8")
+        assert asked.code == 0
+        assert "⟨Town 7, lies in, ?⟩" in asked.out
+
     def test_names_that_were_cut_to_fit_are_told(
         self, both: tuple[Path, Path], encoder_of: Callable[..., str], cear_: Cear, tmp_path: Path
     ) -> None:
@@ -282,6 +298,9 @@ class TestErrors:
         command = ["run", place / "towns.yaml", f"data={data}", "stage1.epochs=1", "--out", tmp_path / "x"]
         self.refused(cear_(*command), "train.txt:51")
         assert cear_(*command, "--skip-bad-lines").code == 0
+
+    def test_eight_bits_of_a_stage_that_is_not_there(self, place: Path, cear_: Cear) -> None:
+        self.refused(cear_("evaluate", place / "run", "--int8"), "has no second stage", "Leave int8 out")
 
     def test_a_missing_word_is_explained(self, place: Path, cear_: Cear) -> None:
         done = cear_("ask", place / "run", "Town 7")

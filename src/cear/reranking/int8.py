@@ -1,0 +1,165 @@
+"""Answering in 8-bit integers: the encoder is exported to ONNX once and run by ONNX Runtime; the head is as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Self
+
+import torch
+from torch import Tensor, nn
+
+from cear.data import KnowledgeBase
+from cear.errors import ConfigError
+from cear.files import read_json, replacing, write_json
+from cear.reranking.reranker import ENCODER, SequenceReranker
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+FOLDER, WEIGHTS, MANIFEST = "int8", "encoder.onnx", "made_from.json"
+_PACKAGES = ("onnx", "onnxruntime", "onnxscript")
+_OPSETS = (23, 20)  # the first has attention as one operator, which is faster than its parts, where it can be used
+_SAME = 1e-3
+
+log = logging.getLogger("cear.reranking")
+
+
+class Int8Reranker(SequenceReranker):
+    """A trained re-ranker whose encoder has 8-bit weights: for answering, faster and a little off."""
+
+    @classmethod
+    def from_pretrained(cls, folder: Path, kb: KnowledgeBase) -> Self:
+        """The re-ranker saved in a folder; its 8-bit encoder is made beside that folder when it is first asked for."""
+        _refuse_missing_packages()
+        reranker = super().from_pretrained(folder, kb)
+        place, source = folder.with_name(FOLDER), _digest(folder / ENCODER)
+        if not (place / MANIFEST).exists() or read_json(place / MANIFEST) != source:
+            log.info("Writing the 8-bit encoder into %s. This is done once.", place)
+            export(reranker.model.encoder, place / WEIGHTS)
+            write_json(place / MANIFEST, source)
+        reranker.model.encoder = Int8Encoder(place / WEIGHTS)
+        # A batch is scaled to 8 bits by its largest state, so each list is read alone: its scores are its own.
+        reranker.config = reranker.config.model_copy(update={"max_tokens": 1})
+        return reranker
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """What an encoder returns, as far as we read it."""
+
+    last_hidden_state: Tensor
+
+
+class Int8Encoder(nn.Module):
+    """An encoder run by ONNX Runtime, called like the one it was made from."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        from onnxruntime import InferenceSession, SessionOptions
+
+        options = SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        options.log_severity_level = 4  # an error is raised, and need not be printed, too
+        self._session = InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Output:
+        """The state of every token, (sequence, position, width)."""
+        (states,) = self._session.run(None, {"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()})
+        return Output(torch.from_numpy(states))
+
+
+def export(encoder: PreTrainedModel, path: Path) -> None:
+    """Write an encoder as an ONNX file whose matrices have 8-bit weights, one scale for each of their columns.
+
+    Embeddings, attention and normalisation stay in floating point: they cost little and lose much.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    with TemporaryDirectory() as place, _quiet(), replacing(path) as partial:
+        whole = Path(place) / WEIGHTS
+        _export_exactly(_States(encoder).eval(), whole)
+        matrices = ["MatMul", "Gemm"]
+        # 7 of the 8 bits: where a processor adds two products in 16 bits, the eighth would overflow.
+        quantize_dynamic(whole, partial, matrices, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+
+
+def _export_exactly(model: _States, path: Path) -> None:
+    """Write a model as an ONNX file that computes the same, by the first set of operators that can."""
+    tokens, mask = torch.zeros((2, 8), dtype=torch.int64), torch.ones((2, 8), dtype=torch.int64)
+    any_size = {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}
+    for operators in _OPSETS:
+        torch.onnx.export(
+            model,
+            (tokens, mask),  # two tensors: of one given twice, the exporter makes one input
+            path,
+            input_names=["input_ids", "attention_mask"],
+            dynamic_shapes=(any_size, any_size),
+            opset_version=operators,
+            external_data=False,
+            verbose=False,
+        )
+        if _agree(model, path):
+            return
+    raise ConfigError(
+        f"ONNX Runtime does not compute what {type(model.encoder).__name__} does, so this encoder cannot answer in "
+        "8-bit integers. Leave the 8 bits out, or use an encoder in the manner of BERT."
+    )
+
+
+@torch.inference_mode()
+def _agree(model: _States, path: Path) -> bool:
+    """Whether an exported model has the states of the original, for sequences of other sizes and with padding."""
+    tokens = torch.arange(39).reshape(3, 13)
+    mask = (torch.arange(13) < torch.tensor([[13], [4], [9]])).long()
+    try:
+        states = Int8Encoder(path)(tokens, mask).last_hidden_state
+    except Exception:  # an operator that it lacks, or has for some shapes only: its errors share no class
+        return False
+    return bool((states - model(tokens, mask))[mask.bool()].abs().max() < _SAME)
+
+
+class _States(nn.Module):
+    """An encoder that returns a tensor, as an exported graph does."""
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        states: Tensor = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        return states
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep to itself what the exporters say to those who develop them."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _digest(folder: Path) -> dict[str, str]:
+    """The hash of each file of weights in a folder."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.safetensors"))}
+
+
+def _refuse_missing_packages() -> None:
+    missing = [package for package in _PACKAGES if find_spec(package) is None]
+    if missing:
+        raise ConfigError(
+            f"Answering in 8-bit integers needs {', '.join(missing)}. Run: pip install 'cear[int8]', "
+            "or leave the 8 bits out."
+        )

@@ -154,8 +154,7 @@ def asked(examples: Examples, kb: KnowledgeBase, split: str, side: Side) -> Ints
     """The texts of the queries of a split that ask for this side."""
     queries = kb.queries(split)  # type: ignore[arg-type]
     queries = queries[kb.asks_head(queries) == (side == "head")]
-    relation = queries.relation % kb.n_relations
-    return examples.texts.rows(queries.entity, relation, examples.texts.frequent[relation])
+    return examples.texts.asked(queries.entity, queries.relation % kb.n_relations)
 
 
 def matrix(examples: Examples, rows: Ints):  # type: ignore[no-untyped-def] # scipy comes with napkinxc
@@ -165,7 +164,7 @@ def matrix(examples: Examples, rows: Ints):  # type: ignore[no-untyped-def] # sc
     texts = examples.texts.features.take(rows.ravel())
     role = np.minimum(np.arange(rows.shape[1]), 2)
     cell = (np.arange(len(rows))[:, None] * 3 + role).ravel()[texts.rows]  # (feature,), which query and role
-    weight = 1 / np.bincount(cell)[cell]
+    weight = examples.texts.role_weights[cell % 3] / np.bincount(cell)[cell]
     shape = (len(rows), examples.texts.n_features)
     return csr_matrix((weight.astype(np.float32), (cell // 3, texts.values)), shape=shape)
 

@@ -15,13 +15,14 @@ from cear.errors import DataError, MismatchError
 from cear.evaluation import evaluate
 from cear.nouns import SIDES, Ints, Queries, Side
 from cear.retrieval import ExtremeText, ExtremeTextConfig, top_k, train_extreme_text
-from cear.retrieval.extreme_text import kernels, training
+from cear.retrieval.extreme_text import kernels, searching, training
 from cear.retrieval.extreme_text.examples import Examples
+from cear.retrieval.extreme_text.kernels import Weights
 from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.side import SideModel
 from cear.tensors import read_tensors
 
-SMALL = ExtremeTextConfig(dim=16, epochs=8, buckets=1000)
+SMALL = ExtremeTextConfig(dim=16, epochs=8, buckets=1000, pair_bits=12)
 
 
 @pytest.fixture(autouse=True)
@@ -52,21 +53,21 @@ class TestAStep:
     def test_follows_the_gradient_of_the_logistic_loss_of_the_path_and_its_siblings(
         self, towns: KnowledgeBase, arity: int, optimizer: str
     ) -> None:
-        learner, rows, answer = self.example(towns, ExtremeTextConfig(dim=8, arity=arity, optimizer=optimizer))
-        model, texts = learner.model, learner.model.texts.features
-        before = [torch.from_numpy(array.copy()).requires_grad_() for array in (model.features, model.nodes)]
-        loss = self.loss(model, rows[0], int(answer[0]), *before)
+        config = ExtremeTextConfig(dim=8, arity=arity, optimizer=optimizer, pair_bits=20, frequent_weight=0.5)
+        learner, rows, answer = self.example(towns, config)
+        model = learner.model
+        before = Weights(*(torch.from_numpy(array.copy()).requires_grad_() for array in model.weights))
+        loss = self.loss(model, rows[0], int(answer[0]), before)
         loss.backward()
-        weights = (model.features, model.nodes)
         found = kernels.train(
-            rows, answer, texts.offsets, texts.values, model.tree, weights, learner.squares, (0.1, 0.1), 1
+            rows, answer, model.texts.arrays, model.tree, model.weights, learner.squares, (0.1, 0.1), 1
         )
         assert found == pytest.approx(loss.item(), rel=1e-5)
-        for old, new in zip(before, weights, strict=True):
-            assert old.grad is not None
+        for old, new in zip(before, model.weights, strict=True):
             step = old.grad
             if optimizer == "adagrad":  # the first step of each vector has the length of the learning rate
-                step = step / (step.square().sum(1, keepdim=True) + 1e-6).sqrt()
+                squares = step.reshape(len(step), -1).square().sum(1) + 1e-6
+                step = step / squares.sqrt().reshape(len(step), *(1 for _ in step.shape[1:]))
             torch.testing.assert_close(torch.from_numpy(new), old.detach() - 0.1 * step, rtol=1e-4, atol=1e-5)
 
     @staticmethod
@@ -74,32 +75,41 @@ class TestAStep:
         """A fact whose texts share no feature: a shared one would take its Adagrad steps one after the other."""
         examples = Examples.of(kb, "tail", config.model_copy(update={"frequent": 1}))
         learner = Learner.fresh(examples, config, [0])
-        learner.model.nodes[:] = np.random.default_rng(0).standard_normal(learner.model.nodes.shape)
+        for array in learner.model.weights[1:]:
+            array[:] = np.random.default_rng(0).standard_normal(array.shape)
         return learner, examples.rows(np.array([3])), examples.answer[[3]]
 
     @staticmethod
-    def loss(model: SideModel, texts: Ints, answer: int, features: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
-        lists = [model.texts.features.row(text) for text in texts]
-        roles = [lists[0], lists[1], np.concatenate(lists[2:])]
-        vector = torch.stack([features[torch.from_numpy(ids)].mean(0) for ids in roles]).sum(0)
+    def loss(model: SideModel, texts: Ints, answer: int, weights: Weights) -> torch.Tensor:
+        """Logistic losses of w · (mean of entity + mean of relation + half the mean of frequent) + pair weights."""
+        lists = [torch.from_numpy(model.texts.features.row(text)) for text in texts]
+        roles = [lists[0], lists[1], torch.cat(lists[2:])]
+        ids = torch.cat(roles)
+        shares = torch.cat(
+            [torch.full((len(role),), w / len(role)) for role, w in zip(roles, (1, 1, 0.5), strict=True)]
+        )
+        vector = shares @ weights.features[ids]
         tree, child, total = model.tree, int(model.tree.leaf[answer]), torch.zeros(())
         while child != 0:
             node = int(tree.parent[child])
             place, row, n = child - tree.first[node], int(tree.row[node]), int(tree.children[node])
-            z = nodes[row : row + (1 if n == 2 else n)] @ vector
-            wanted = torch.tensor([1.0 - place] if n == 2 else np.eye(n, dtype=np.float32)[place])
-            total = total + torch.nn.functional.binary_cross_entropy_with_logits(z, wanted, reduction="sum")
+            wanted = [1.0 - place] if n == 2 else np.eye(n)[place].tolist()
+            for i, truth in enumerate(wanted):
+                slots = [kernels.slot(feature, row + i, model.weights.pairs) for feature in ids.tolist()]
+                z = weights.nodes[row + i] @ vector + shares @ weights.pairs[slots]
+                total = total - torch.nn.functional.logsigmoid(z if truth else -z)
             child = node
         return total
 
-    @pytest.mark.parametrize("frequent", [0, 3])
-    def test_a_text_counts_the_same_however_many_words_it_has(self, towns: KnowledgeBase, frequent: int) -> None:
-        """With vectors of ones, each role that has a text adds one."""
+    @pytest.mark.parametrize(("frequent", "expected"), [(0, 2.0), (3, 2.25)])
+    def test_a_role_counts_the_same_however_many_words_it_has(
+        self, towns: KnowledgeBase, frequent: int, expected: float
+    ) -> None:
+        """With vectors of ones: 1 for the entity, 1 for the relation, a quarter for frequent answers."""
         examples = Examples.of(towns, "tail", ExtremeTextConfig(frequent=frequent))
-        texts = examples.texts.features
         ones = np.ones((examples.texts.n_features, 4), np.float32)
-        pooled = kernels.pool_all(examples.rows(np.arange(5)), texts.offsets, texts.values, ones)
-        np.testing.assert_allclose(pooled, 3.0 if frequent else 2.0, rtol=1e-6)
+        pooled = searching.pool_all(examples.rows(np.arange(5)), examples.texts.arrays, ones)
+        np.testing.assert_allclose(pooled, expected, rtol=1e-6)
 
 
 class TestTraining:

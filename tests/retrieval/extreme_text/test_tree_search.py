@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cear.nouns import NO_ENTITY, Ints, Ragged
 from cear.retrieval.extreme_text.huffman import huffman_tree
+from cear.retrieval.extreme_text.kernels import Weights, slot
 from cear.retrieval.extreme_text.kmeans import kmeans_tree
 from cear.retrieval.extreme_text.side import QueryTexts, SideModel
 from cear.retrieval.extreme_text.tree import LabelTree
@@ -23,29 +24,35 @@ def random_tree(kind: str, n_labels: int, arity: int, random: np.random.Generato
     return kmeans_tree(random.standard_normal((n_labels, 4)).astype(np.float32), arity=arity)
 
 
-def model_of(tree: LabelTree, nodes: np.ndarray, features: np.ndarray) -> SideModel:
+def model_of(tree: LabelTree, nodes: np.ndarray, features: np.ndarray, pairs: np.ndarray | None = None) -> SideModel:
     """Entity i has the one feature i; the only relation and frequent answers have none."""
+    pairs = np.zeros(0) if pairs is None else pairs
     n = tree.n_labels
     offsets = np.minimum(np.arange(2 * n + 3), n)
-    texts = QueryTexts(Ragged(offsets, np.arange(n)), np.zeros((1, 0), np.int64))
-    return SideModel(texts, tree, features.astype(np.float32), nodes.astype(np.float32))
+    texts = QueryTexts(Ragged(offsets, np.arange(n)), np.zeros((1, 0), np.int64), np.ones(3, np.float32))
+    return SideModel(texts, tree, Weights(*(array.astype(np.float32) for array in (features, nodes, pairs))))
 
 
-def probabilities(model: SideModel, vector: np.ndarray) -> np.ndarray:
-    """The definition: the product of σ(±w·x) from each label up to the root, (label,)."""
+def probabilities(model: SideModel, entity: int) -> np.ndarray:
+    """The definition: the product of σ(±logit) from each label up to the root, (label,)."""
     tree, found = model.tree, np.ones(model.tree.n_labels)
     for label, leaf in enumerate(tree.leaf.tolist()):
         child = leaf
         while child != 0:
             node = int(tree.parent[child])
-            place, row = child - tree.first[node], tree.row[node]
-            if tree.children[node] == 2:
-                z = (1 - 2 * place) * (model.nodes[row].astype(float) @ vector)
-            else:
-                z = model.nodes[row + place].astype(float) @ vector
-            found[label] *= 1 / (1 + np.exp(-z))
+            place, row = int(child - tree.first[node]), int(tree.row[node])
+            alone = tree.children[node] == 2
+            z = said(model, entity, row if alone else row + place)
+            found[label] *= 1 / (1 + np.exp(z if alone and place else -z))
             child = node
     return found
+
+
+def said(model: SideModel, entity: int, row: int) -> float:
+    """What a classifier says of an entity, which has one feature, its own number."""
+    weights = model.weights
+    own = weights.pairs[slot(entity, row, weights.pairs)] if len(weights.pairs) else 0.0
+    return float(weights.nodes[row].astype(float) @ weights.features[entity].astype(float) + own)
 
 
 def none_known(n_queries: int) -> Ragged:
@@ -61,7 +68,8 @@ def models(draw: st.DrawFn) -> SideModel:
     coarse = draw(st.booleans())
     nodes = random.integers(-1, 2, (tree.n_rows, DIM)) if coarse else 3 * random.standard_normal((tree.n_rows, DIM))
     features = random.integers(-1, 2, (tree.n_labels, DIM)) if coarse else random.standard_normal((tree.n_labels, DIM))
-    return model_of(tree, nodes, features)
+    pairs = random.integers(-1, 2, draw(st.sampled_from([0, 1, 64])))
+    return model_of(tree, nodes, features, pairs)
 
 
 def ask_about_all(model: SideModel) -> tuple[Ints, Ints]:
@@ -75,7 +83,7 @@ def test_the_search_is_brute_force(model: SideModel, k: int) -> None:
     entity, relation = ask_about_all(model)
     found = model.top_k(entity, relation, k, none_known(len(entity)))
     for query in range(len(entity)):
-        expected = probabilities(model, model.features[query].astype(float))
+        expected = probabilities(model, query)
         entities, scores = found.entities[query], found.scores[query]
         n = min(k, len(expected))
         np.testing.assert_allclose(np.exp(scores[:n]), np.sort(expected)[::-1][:n], rtol=2e-5)
@@ -91,7 +99,7 @@ def test_known_answers_take_no_place(model: SideModel, k: int, data: st.DataObje
     n = model.tree.n_labels
     drop = np.array(sorted(data.draw(st.sets(st.integers(0, n - 1)))), np.int64)
     found = model.top_k(np.zeros(1, np.int64), np.zeros(1, np.int64), k, Ragged(np.array([0, len(drop)]), drop))
-    left = np.delete(probabilities(model, model.features[0].astype(float)), drop)
+    left = np.delete(probabilities(model, 0), drop)
     size = min(k, len(left))
     np.testing.assert_allclose(np.exp(found.scores[0, :size]), np.sort(left)[::-1][:size], rtol=2e-5)
     assert not set(found.entities[0].tolist()) & set(drop.tolist())
@@ -102,7 +110,7 @@ def test_known_answers_take_no_place(model: SideModel, k: int, data: st.DataObje
 def test_all_scores_are_the_definition(model: SideModel) -> None:
     scores = model.score_all(*ask_about_all(model))
     for query in range(len(scores)):
-        expected = probabilities(model, model.features[query].astype(float))
+        expected = probabilities(model, query)
         np.testing.assert_allclose(scores[query].exp().numpy(), expected, rtol=2e-5)
 
 

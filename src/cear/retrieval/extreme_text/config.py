@@ -18,12 +18,16 @@ class ExtremeTextConfig(Settings):
     """Numbers that pairs of neighbouring words are hashed to; vectors are kept for those that training uses."""
     frequent: NonNegativeInt = 5
     """How many of the relation's most frequent answers a query is extended by."""
+    frequent_weight: PositiveFloat = 0.25
+    """What they count in a query, beside 1 for the entity's and 1 for the relation's text."""
+    pair_bits: int = Field(24, ge=0, le=40)
+    """2 to this power hashed weights of single (feature, classifier) pairs, beside the vectors; 0 for none."""
     tree: Literal["huffman", "kmeans"] = "huffman"
     """huffman: frequent entities near the root. kmeans: entities with similar queries and names near each other."""
     arity: int = Field(2, ge=2)
     """Children of a node."""
     optimizer: Literal["adagrad", "sgd"] = "adagrad"
-    """adagrad: each vector has a step of its own, smaller the more it has moved. sgd: one step for all, as fastText."""
+    """adagrad: each vector has a step of its own, shorter the more it has moved. sgd: one step for all, as fastText."""
     learning_rate: PositiveFloat = 0.5
     """At the start; it falls in a straight line to 0. For sgd try 0.1."""
     epochs: PositiveInt = 5

@@ -39,7 +39,7 @@ class Examples:
         )
         names = text_features(kb.entities.table["name"], buckets=config.buckets)
         relations = text_features(kb.relations.table["name"], buckets=config.buckets)
-        texts = _query_texts(names, relations, entity, relation, frequent)
+        texts = _query_texts(names, relations, entity, relation, frequent, config.frequent_weight)
         return cls(entity, relation, answer, frequent, texts, names)
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class Examples:
 
 
 def _query_texts(
-    names: Ragged, relations: Ragged, entity: Ints, relation: Ints, frequent: FrequentAnswers
+    names: Ragged, relations: Ragged, entity: Ints, relation: Ints, frequent: FrequentAnswers, weight: float
 ) -> QueryTexts:
     """The features of all texts, those left out that no training query has: their vectors would be noise."""
     nothing = Ragged(np.zeros(2, np.int64), np.zeros(0, np.int64))
@@ -61,4 +61,5 @@ def _query_texts(
     asked = [np.unique(entity), len(names) + np.unique(relation), len(names) + len(relations) + common]
     seen = np.zeros(features.values.max() + 1, np.bool_)
     seen[features.take(np.concatenate(asked)).values] = True
-    return QueryTexts(only(features, seen), frequent.entities[:, :-1].copy())
+    role_weights = np.array([1, 1, weight], np.float32)
+    return QueryTexts(only(features, seen), frequent.entities[:, :-1].copy(), role_weights)

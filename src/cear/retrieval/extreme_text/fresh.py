@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cear.retrieval.extreme_text import kernels
+from cear.retrieval.extreme_text import searching
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.huffman import huffman_tree
+from cear.retrieval.extreme_text.kernels import ROLES, Texts, Weights
 from cear.retrieval.extreme_text.kmeans import kmeans_tree
 from cear.retrieval.extreme_text.side import SideModel, Vectors
 from cear.retrieval.extreme_text.tree import LabelTree
@@ -19,12 +20,14 @@ _BLOCK = 2**18  # queries whose vectors are in memory at a time
 def fresh_model(examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> SideModel:
     """A model that knows nothing: random vectors of features, about as long as 1, and classifiers that say 1/2.
 
-    Long vectors are random projections of the words, so classifiers that are seldom asked can learn from the first day.
+    Long vectors are random projections of the words, so that classifiers can learn from the first example on.
     """
     tree = build_tree(examples, config, seeds)
     features = np.random.default_rng(seeds).standard_normal((examples.texts.n_features, config.dim), np.float32)
     features *= np.float32(config.dim**-0.5)
-    return SideModel(examples.texts, tree, features, np.zeros((tree.n_rows, config.dim), np.float32))
+    nodes = np.zeros((tree.n_rows, config.dim), np.float32)
+    pairs = np.zeros(2**config.pair_bits if config.pair_bits else 0, np.float32)
+    return SideModel(examples.texts, tree, Weights(features, nodes, pairs))
 
 
 def build_tree(examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> LabelTree:
@@ -36,12 +39,11 @@ def build_tree(examples: Examples, config: ExtremeTextConfig, seeds: list[int]) 
 
 def label_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
     """A unit vector per entity: the queries that it answers and its own name, both as random projections."""
-    texts = examples.texts.features
     projection = random.standard_normal((examples.texts.n_features, _WIDTH), np.float32)
     total = np.zeros((len(examples.names), _WIDTH), np.float32)
     for first in range(0, len(examples), _BLOCK):
         facts = np.arange(first, min(first + _BLOCK, len(examples)))
-        queries = kernels.pool_all(examples.rows(facts), texts.offsets, texts.values, projection)
+        queries = searching.pool_all(examples.rows(facts), examples.texts.arrays, projection)
         np.add.at(total, examples.answer[facts], queries)
     return _unit(_unit(total) + _unit(_name_vectors(examples, random)))
 
@@ -49,7 +51,8 @@ def label_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
 def _name_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
     names = examples.names
     projection = random.standard_normal((names.values.max() + 1, _WIDTH), np.float32)
-    vectors: Vectors = kernels.pool_all(np.arange(len(names))[:, None], names.offsets, names.values, projection)
+    texts = Texts(names.offsets, names.values, np.ones(ROLES, np.float32))
+    vectors: Vectors = searching.pool_all(np.arange(len(names))[:, None], texts, projection)
     return vectors
 
 

@@ -13,26 +13,24 @@ from cear.errors import MismatchError
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.fresh import fresh_model
-from cear.retrieval.extreme_text.side import SideModel, Vectors
+from cear.retrieval.extreme_text.kernels import Weights
+from cear.retrieval.extreme_text.side import SideModel
 from cear.tensors import read_tensors, write_tensors
-
-_SQUARES = ("squares.features", "squares.nodes")
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A model and the sums of squared gradients of its vectors: (feature,) and (classifier,), empty for sgd."""
+    """A model and the sums of squared gradients: (feature,), (classifier,) and (slot,), or empty for sgd."""
 
     model: SideModel
-    squares: tuple[Vectors, Vectors]
+    squares: Weights
 
     @classmethod
     def fresh(cls, examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> Self:
         """A model before its first example."""
         model = fresh_model(examples, config, seeds)
         keep = config.optimizer == "adagrad"
-        features, nodes = (np.zeros(keep * len(vectors), np.float32) for vectors in (model.features, model.nodes))
-        return cls(model, (features, nodes))
+        return cls(model, Weights(*(np.zeros(keep * len(array), np.float32) for array in model.weights)))
 
     @classmethod
     def resume(cls, path: Path, fingerprint: str) -> tuple[Self, str] | None:
@@ -49,10 +47,10 @@ class Learner:
                 f"{path} belongs to another configuration or knowledge base ({there[:12]}, this one is "
                 f"{fingerprint[:12]}). Use another folder, or delete this one to start afresh."
             )
-        features, nodes = (tensors.pop(name).numpy() for name in _SQUARES)
-        return cls(SideModel.from_tensors(tensors), (features, nodes)), metadata["state"]
+        squares = Weights(*(tensors[f"squares.{name}"].numpy() for name in Weights._fields))
+        return cls(SideModel.from_tensors(tensors), squares), metadata["state"]
 
     def save(self, path: Path, state: str, fingerprint: str) -> None:
         """Write everything that going on needs, and the model itself, in the place of what was there."""
-        squares = {name: torch.from_numpy(array) for name, array in zip(_SQUARES, self.squares, strict=True)}
+        squares = {f"squares.{name}": torch.from_numpy(array) for name, array in self.squares._asdict().items()}
         write_tensors(path, self.model.tensors() | squares, {"state": state, "fingerprint": fingerprint})

@@ -8,16 +8,29 @@ import heapq
 import numba
 import numpy as np
 
-from cear.retrieval.extreme_text.kernels import compiled, compiled_parallel, dot, log_sigmoid
+from cear.retrieval.extreme_text.kernels import bag, compiled, compiled_parallel, log_sigmoid, logit, pool, slot
 from cear.retrieval.extreme_text.tree import NO_LABEL, ROOT
 
 
+@compiled_parallel
+def pool_all(rows, texts, features):  # pragma: no cover
+    """The vector of each query, (query, dim)."""
+    vectors = np.empty((len(rows), features.shape[1]), np.float32)
+    for i in numba.prange(len(rows)):
+        ids, shares = bag(rows[i], texts)
+        pool(ids, shares, features, vectors[i])
+    return vectors
+
+
 @compiled
-def best_first(vector, tree, nodes, known, entities, scores):  # pragma: no cover
+def best_first(rows, texts, tree, weights, known, entities, scores):  # pragma: no cover
     """Fill `entities` with the most probable labels, those in `known` (ascending) left out, and `scores` with log P.
 
     P only falls on the way down, so a leaf that is the best of all open nodes is the best of all leaves left.
     """
+    ids, shares = bag(rows, texts)
+    vector = np.empty(weights.features.shape[1], np.float32)
+    pool(ids, shares, weights.features, vector)
     open_nodes = [(np.float32(0), ROOT)]  # (-log P, node)
     found = 0
     while len(open_nodes) and found < len(entities):
@@ -26,7 +39,7 @@ def best_first(vector, tree, nodes, known, entities, scores):  # pragma: no cove
         if label == NO_LABEL:
             first, row, n = tree.first[node], tree.row[node], tree.children[node]
             for i in range(n if n > 2 else 1):
-                z = dot(nodes[row + i], vector)
+                z = logit(row + i, vector, ids, shares, weights)
                 heapq.heappush(open_nodes, (cost - log_sigmoid(z), first + i))
             if n == 2:
                 heapq.heappush(open_nodes, (cost - log_sigmoid(-z), first + 1))
@@ -43,11 +56,21 @@ def stands_in(label, known):  # pragma: no cover
 
 
 @compiled_parallel
-def search(vectors, tree, nodes, known_starts, known, entities, scores):  # pragma: no cover
+def search(rows, texts, tree, weights, known_starts, known, entities, scores):  # pragma: no cover
     """The best labels of each query into `entities` and `scores`, (query, k)."""
-    for i in numba.prange(len(vectors)):
+    for i in numba.prange(len(rows)):
         drop = known[known_starts[i] : known_starts[i + 1]]
-        best_first(vectors[i], tree, nodes, drop, entities[i], scores[i])
+        best_first(rows[i], texts, tree, weights, drop, entities[i], scores[i])
+
+
+@compiled_parallel
+def add_pairs(rows, texts, pairs, logits):  # pragma: no cover
+    """Add to w · vector of every classifier, (query, classifier), what it says of the features themselves."""
+    for i in numba.prange(len(rows)):
+        ids, shares = bag(rows[i], texts)
+        for j in range(len(ids)):
+            for row in range(logits.shape[1]):
+                logits[i, row] += shares[j] * pairs[slot(ids[j], row, pairs)]
 
 
 @compiled_parallel

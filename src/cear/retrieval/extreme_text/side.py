@@ -1,4 +1,4 @@
-"""The model of one side: what a query's texts are, the tree over its answers, and the vectors learned."""
+"""The model of one side: what a query's texts are, the tree over its answers, and the weights learned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from cear.nouns import NO_ENTITY, Candidates, Ints, Ragged
-from cear.retrieval.extreme_text import kernels, searching
+from cear.retrieval.extreme_text import searching
+from cear.retrieval.extreme_text.kernels import Texts, Weights
 from cear.retrieval.extreme_text.tree import LabelTree
 from cear.retrieval.threads import torch_threads
 
@@ -28,6 +29,7 @@ class QueryTexts:
 
     features: Ragged  # (text,)
     frequent: Ints  # (relation, n), NO_ENTITY pads
+    role_weights: Vectors  # (role,)
 
     @property
     def n_entities(self) -> int:
@@ -39,10 +41,19 @@ class QueryTexts:
         """The number of distinct features."""
         return int(self.features.values.max(initial=-1)) + 1
 
+    @property
+    def arrays(self) -> Texts:
+        """What the compiled loops read."""
+        return Texts(self.features.offsets, self.features.values, self.role_weights)
+
     def rows(self, entity: Ints, relation: Ints, frequent: Ints) -> Ints:
         """The texts of each query, as rows of `features`: (query, 2 + n)."""
         context = np.where(frequent == NO_ENTITY, self.n_entities, frequent) + self.n_entities + len(self.frequent)
         return np.column_stack([entity, self.n_entities + relation, context])
+
+    def asked(self, entity: Ints, relation: Ints) -> Ints:
+        """The texts of queries that are asked, not trained on."""
+        return self.rows(entity, relation, self.frequent[relation])
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,42 +62,36 @@ class SideModel:
 
     texts: QueryTexts
     tree: LabelTree
-    features: Vectors  # (feature, dim)
-    nodes: Vectors  # (classifier, dim)
-
-    def vectors(self, entity: Ints, relation: Ints) -> Vectors:
-        """The mean of the vectors of each query's features, (query, dim)."""
-        rows = self.texts.rows(entity, relation, self.texts.frequent[relation])
-        with torch_threads():
-            vectors: Vectors = kernels.pool_all(
-                rows, self.texts.features.offsets, self.texts.features.values, self.features
-            )
-        return vectors
+    weights: Weights
 
     def score_all(self, entity: Ints, relation: Ints) -> Tensor:
         """The log-probability of every entity as the answer, (query, entity)."""
-        logits = torch.from_numpy(self.vectors(entity, relation)) @ torch.from_numpy(self.nodes).T
+        rows, texts = self.texts.asked(entity, relation), self.texts.arrays
         with torch_threads():
-            return torch.from_numpy(searching.log_probabilities(logits.numpy(), self.tree))
+            vectors = torch.from_numpy(searching.pool_all(rows, texts, self.weights.features))
+            logits = (vectors @ torch.from_numpy(self.weights.nodes).T).numpy()
+            if len(self.weights.pairs):
+                searching.add_pairs(rows, texts, self.weights.pairs, logits)
+            return torch.from_numpy(searching.log_probabilities(logits, self.tree))
 
     def top_k(self, entity: Ints, relation: Ints, k: int, known: Ragged) -> Candidates:
         """The k most probable answers of each query but those known, best first, exactly."""
-        vectors = self.vectors(entity, relation)
+        rows, texts = self.texts.asked(entity, relation), self.texts.arrays
         entities = np.full((len(entity), k), NO_ENTITY)
         scores = np.full((len(entity), k), -np.inf, np.float32)
         with torch_threads():
-            searching.search(vectors, self.tree, self.nodes, known.offsets, known.values, entities, scores)
+            searching.search(rows, texts, self.tree, self.weights, known.offsets, known.values, entities, scores)
         return Candidates(entities, scores)
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that the model is, by name."""
         arrays: dict[str, Any] = {
-            "features": self.features,
-            "nodes": self.nodes,
             "texts.offsets": self.texts.features.offsets,
             "texts.values": self.texts.features.values,
             "texts.frequent": self.texts.frequent,
+            "texts.role_weights": self.texts.role_weights,
             **{f"tree.{name}": array for name, array in self.tree._asdict().items()},
+            **{f"weights.{name}": array for name, array in self.weights._asdict().items()},
         }
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
@@ -94,6 +99,7 @@ class SideModel:
     def from_tensors(cls, tensors: dict[str, Tensor]) -> Self:
         """The model that these tensors are; nothing is copied."""
         arrays: dict[str, Any] = {name: tensor.numpy() for name, tensor in tensors.items()}
-        texts = QueryTexts(Ragged(arrays["texts.offsets"], arrays["texts.values"]), arrays["texts.frequent"])
+        features = Ragged(arrays["texts.offsets"], arrays["texts.values"])
+        texts = QueryTexts(features, arrays["texts.frequent"], arrays["texts.role_weights"])
         tree = LabelTree(**{name: arrays[f"tree.{name}"] for name in LabelTree._fields})
-        return cls(texts, tree, arrays["features"], arrays["nodes"])
+        return cls(texts, tree, Weights(**{name: arrays[f"weights.{name}"] for name in Weights._fields}))

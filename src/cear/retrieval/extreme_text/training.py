@@ -92,11 +92,10 @@ def _parts(
 
 def _train_part(learner: Learner, examples: Examples, facts: Ints, rates: tuple[float, float]) -> float:
     """One pass over these facts; the mean loss."""
-    model, texts = learner.model, learner.model.texts.features
+    model = learner.model
     rows, answers = examples.rows(facts), examples.answer[facts]
-    weights = (model.features, model.nodes)
     with torch_threads() as threads:
         loss = kernels.train(
-            rows, answers, texts.offsets, texts.values, model.tree, weights, learner.squares, rates, threads
+            rows, answers, model.texts.arrays, model.tree, model.weights, learner.squares, rates, threads
         )
     return float(loss) / len(facts)

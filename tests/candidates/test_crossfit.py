@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cear.candidates import CandidatesConfig, CrossfitConfig, Lists, crossfit_lists, fold_by_pair, hold_out
-from cear.data import KnowledgeBase
+from cear.data import KnowledgeBase, Mentions
 from cear.errors import ConfigError, OutOfTime
 from cear.evaluation import evaluate
-from cear.nouns import SPLITS, Ints, Split
+from cear.nouns import SPLITS, Ints, Ragged, Split
 from cear.retrieval import Scorer, Stage1Config, build_scorer, top_k
 from cear.training import Deadline, load_weights
 
@@ -83,6 +83,18 @@ class TestHoldingOut:
         assert [len(kb.facts("test")) for kb in (rest, held_out)] == [0, 0]
         assert np.array_equal(rest.facts("valid"), towns.facts("valid"))
         assert not len(held_out.facts("valid"))
+
+    def test_mentions_of_what_is_left_stay_for_validation(self, towns: KnowledgeBase) -> None:
+        train, valid = towns.facts("train"), towns.facts("valid")
+        ends: Any = {"train": train[:, [0, 2]], "valid": valid[:, [0, 2]], "test": towns.facts("test")[:, [0, 2]]}
+        alone = Mentions(Ragged.singles(np.arange(30)), ends)
+        splits: Any = {split: towns.facts(split) for split in SPLITS}
+        kb = KnowledgeBase("open", towns.entities, towns.relations, splits, alone)
+        rest, held_out = hold_out(kb, fold_by_pair(train, 4, seed=0), 0)
+        assert rest.mentions is not None
+        assert sorted(rest.mentions.ends) == ["train", "valid"]
+        assert np.array_equal(rest.mentions.ends["train"], rest.facts("train")[:, [0, 2]])
+        assert held_out.mentions is None
 
 
 class TestTheLists:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cear.candidates import Lists, Manifest
-from cear.data import KnowledgeBase, KnownAnswers
+from cear.data import KnowledgeBase, KnownAnswers, Mentions
 from cear.errors import MismatchError, ScoreError
 from cear.evaluation import compare, confusion, evaluate, rank_in_lists, reranked
-from cear.nouns import NO_ENTITY, SPLITS, Bools, Candidates, Floats, Ints, Queries, Ranks
+from cear.nouns import NO_ENTITY, SPLITS, Bools, Candidates, Floats, Ints, Queries, Ragged, Ranks
 from cear.retrieval import Stage1Config, build_scorer, top_k
 
 INF = float("inf")
@@ -32,12 +32,17 @@ def lists_of(entities: Any) -> Lists:
 
 
 def rank(
-    entities: list[int], scores: list[float], gold: int, *, known: KnownAnswers = NOTHING_KNOWN,
+    entities: list[int],
+    scores: list[float],
+    gold: int | Ragged,
+    *,
+    known: KnownAnswers = NOTHING_KNOWN,
     outside: tuple[int, int] = (0, 0),
-) -> tuple[int, int]:  # fmt: skip
+) -> tuple[int, int]:
     """Above and tied of one list."""
     standing = Ranks(np.array([outside[0]]), np.array([outside[1]]))
-    found = rank_in_lists(lists_of([entities]), np.array([scores]), np.array([gold]), known, standing)
+    golds = Ragged.singles(np.array([gold])) if isinstance(gold, int) else gold
+    found = rank_in_lists(lists_of([entities]), np.array([scores]), golds, known, standing)
     return int(found.above[0]), int(found.tied[0])
 
 
@@ -76,6 +81,27 @@ class TestOnPaper:
             Ranks(np.zeros(2, int), np.zeros(2, int)),
         )
         assert ranks.above.tolist() == [1, 0]
+
+
+class TestMentions:
+    """The gold is 6, and 8 is another mention of it."""
+
+    GOLD = Ragged(np.array([0, 2]), np.array([6, 8]))
+
+    def rank(self, entities: list[int], scores: list[float], **other: Any) -> tuple[int, int]:
+        return rank(entities, scores, self.GOLD, **other)
+
+    def test_the_best_mention_of_the_gold_counts(self) -> None:
+        assert self.rank([5, 6, 7, 8], [0.3, 0.1, 0.4, 0.35]) == (1, 0)
+
+    def test_its_mentions_are_no_ties_of_each_other(self) -> None:
+        assert self.rank([5, 6, 7, 8], [0.3, 0.3, 0.4, 0.3]) == (1, 1)
+
+    def test_one_of_them_in_the_list_is_enough(self) -> None:
+        assert self.rank([5, 7, 8, NO_ENTITY], [0.3, 0.1, 0.2, -INF], outside=(7, 0)) == (1, 0)
+
+    def test_with_none_of_them_in_the_list_stage_1_has_ranked_the_best(self) -> None:
+        assert self.rank([5, 7], [0.3, 0.1], outside=(3, 1)) == (3, 1)
 
 
 class TestScoresThatAreNone:
@@ -197,6 +223,22 @@ class TestTheEvaluation:
         height = {26: 2.0, 25: 1.0}
         scores: Floats = np.vectorize(lambda entity: height.get(entity, 0.0))(lists.candidates.entities)
         assert reranked(before, kb, lists, scores).ranks.above[0] == 1
+
+
+def test_an_open_knowledge_base_is_measured_after_re_ranking_as_before(towns: KnowledgeBase) -> None:
+    """Things of five towns each: with Stage 1's own scores nothing changes."""
+    members = Ragged(np.arange(0, 26, 5), np.arange(25))
+    ends: Any = {split: towns.facts(split)[:, [0, 2]] // 5 for split in SPLITS}
+    ends = {split: np.where(things == 5, -1, things) for split, things in ends.items()}
+    facts: Any = {split: towns.facts(split) for split in SPLITS}
+    kb = KnowledgeBase("open", towns.entities, towns.relations, facts, Mentions(members, ends))
+    scorer = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+    before, closed = evaluate(scorer, kb, "test"), evaluate(scorer, towns, "test")
+    assert not np.array_equal(before.ranks.above, closed.ranks.above), "mentions matter here"
+    lists = TestTheEvaluation.lists(scorer, kb, before.queries, 9)
+    after = reranked(before, kb, lists, lists.candidates.scores)
+    assert np.array_equal(after.ranks.above, before.ranks.above)
+    assert np.array_equal(after.ranks.tied, before.ranks.tied)
 
 
 def test_confusion_on_paper(towns: KnowledgeBase) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 
 from cear.candidates.config import CandidatesConfig, CrossfitConfig
 from cear.candidates.lists import Lists, make_lists
-from cear.data import KnowledgeBase
-from cear.nouns import Candidates, Ints, Queries
+from cear.data import KnowledgeBase, Mentions
+from cear.nouns import Bools, Candidates, Ints, Queries, Split
 from cear.progress import Progress, silent
 from cear.retrieval import Retriever, Stage1Config, train_stage1
 from cear.training import NO_DEADLINE, Deadline
@@ -35,12 +35,21 @@ def hold_out(kb: KnowledgeBase, fold_of: Ints, fold: int) -> tuple[KnowledgeBase
 
     Neither has test facts: nothing that trains for Stage 2 needs them.
     """
-    facts = kb.facts("train")
-    rest, held_out = facts[fold_of != fold], facts[fold_of == fold]
+    facts, stays = kb.facts("train"), fold_of != fold
+    rest: dict[Split, Ints] = {"train": facts[stays], "valid": kb.facts("valid")}
     return (
-        KnowledgeBase(kb.name, kb.entities, kb.relations, {"train": rest, "valid": kb.facts("valid")}),
-        KnowledgeBase(kb.name, kb.entities, kb.relations, {"train": held_out}),
+        KnowledgeBase(kb.name, kb.entities, kb.relations, rest, _mentions_of_rest(kb.mentions, stays)),
+        KnowledgeBase(kb.name, kb.entities, kb.relations, {"train": facts[~stays]}),
     )
+
+
+def _mentions_of_rest(mentions: Mentions | None, stays: Bools) -> Mentions | None:
+    """What validation measures with, for the facts that stay."""
+    if mentions is None:
+        return None
+    chosen: dict[Split, Bools | slice] = {"train": stays, "valid": slice(None)}
+    ends = {split: mentions.ends[split][which] for split, which in chosen.items() if split in mentions.ends}
+    return Mentions(mentions.members, ends)
 
 
 def crossfit_lists(

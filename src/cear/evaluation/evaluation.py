@@ -35,6 +35,8 @@ class Evaluation:
     ties: TieRule
     queries: Queries
     gold: Ints  # (query,)
+    golds: Ragged
+    """All that counts as the gold of each query: itself and, in an open knowledge base, its other mentions."""
     asks_head: Bools  # (query,)
     cardinality: Labels  # (query,), of the query's relation
     ranks: Ranks
@@ -49,7 +51,7 @@ class Evaluation:
     """The same queries before re-ranking, where these ranks are those of a second stage."""
 
     def __post_init__(self) -> None:
-        parts = (self.gold, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)
+        parts = (self.gold, self.golds, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)
         if any(len(part) != len(self.queries) for part in parts):
             raise MismatchError(
                 f"An evaluation of {len(self.queries)} queries has parts of other lengths: "
@@ -154,6 +156,7 @@ def evaluate(
         ties=ties,
         queries=queries,
         gold=gold,
+        golds=golds,
         asks_head=kb.asks_head(queries),
         cardinality=_cardinality(kb, queries),
         ranks=ranks["ranks"],

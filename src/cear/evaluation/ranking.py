@@ -45,7 +45,7 @@ def rank(scores: Tensor, gold: Golds, known: Ragged) -> Ranks:
             "rows of known answers. Expected (query, entity), one gold and one row for each query."
         )
     matrix = finite(scores, lambda row: f"query {row}")
-    golds = _mentions(gold)
+    golds = as_mentions(gold)
     refuse_outsiders(golds.values, matrix.shape[1])
     return _rank_rows(matrix, np.arange(len(golds)), golds, [known.row])[0]
 
@@ -80,7 +80,7 @@ def rank_under_filters(
     distinct, row = distinct_queries(queries)
     order = np.argsort(row, kind="stable")  # the golds of a query stand together: its scores serve all of them
     known = [None if each is None else each.of_queries(distinct) for each in filters.values()]
-    golds = _mentions(gold)
+    golds = as_mentions(gold)
     parts: list[list[Ranks]] = []
     with progress("Ranking", len(queries)) as bar, torch.no_grad():
         for first, last in blocks(scorer, distinct, block):
@@ -142,7 +142,7 @@ def _compare(scores: Floats, gold_score: np.floating, buffer: Bools) -> tuple[in
     return above, int(np.count_nonzero(np.equal(scores, gold_score, out=marks)))
 
 
-def _mentions(gold: Golds) -> Ragged:
+def as_mentions(gold: Golds) -> Ragged:
     """The gold of each query as a row of mentions."""
     golds = gold if isinstance(gold, Ragged) else Ragged.singles(gold)
     if not golds.counts.all():

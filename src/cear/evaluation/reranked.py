@@ -10,24 +10,24 @@ from cear.candidates import Lists, among
 from cear.data import KnowledgeBase, KnownAnswers
 from cear.errors import MismatchError, ScoreError
 from cear.evaluation.evaluation import Evaluation
+from cear.evaluation.ranking import Golds, as_mentions
 from cear.nouns import NO_ENTITY, SPLITS, Floats, Ints, Ranks
 
 
-def rank_in_lists(lists: Lists, scores: Floats, gold: Ints, known: KnownAnswers, outside: Ranks) -> Ranks:
+def rank_in_lists(lists: Lists, scores: Floats, gold: Golds, known: KnownAnswers, outside: Ranks) -> Ranks:
     """The filtered rank of each gold: within its list by `scores`, or behind its list as Stage 1 ranked it.
 
     Nothing is dropped: a gold that its list lacks keeps its Stage-1 rank, `outside`. Whoever tied with it there and
-    got into the list stands above it now.
+    got into the list stands above it now. Of several mentions of a gold the best counts.
     """
     entities = lists.candidates.entities
     _refuse_bad_scores(scores, entities)
-    others = among(entities, known.of_queries(lists.queries)) & (entities != gold[:, None])
-    competes = (entities != NO_ENTITY) & ~others
-    is_gold = entities == gold[:, None]
+    is_gold = among(entities, as_mentions(gold))
+    competes = (entities != NO_ENTITY) & ~is_gold & ~among(entities, known.of_queries(lists.queries))
     found = is_gold.any(axis=1)
-    height = np.where(found, np.max(scores, axis=1, where=is_gold, initial=-np.inf), -np.inf)[:, None]
+    height = np.max(scores, axis=1, where=is_gold, initial=-np.inf, keepdims=True)
     above = (competes & (scores > height)).sum(axis=1)
-    tied = (competes & ~is_gold & (scores == height)).sum(axis=1)
+    tied = (competes & (scores == height)).sum(axis=1)
     overtook = np.clip(competes.sum(axis=1) - outside.above, 0, outside.tied)
     return Ranks(np.where(found, above, outside.above + overtook), np.where(found, tied, outside.tied - overtook))
 
@@ -39,8 +39,8 @@ def reranked(
     same = np.array_equal(before.queries.entity, lists.queries.entity)
     if not same or not np.array_equal(before.queries.relation, lists.queries.relation):
         raise MismatchError("The lists are not those of the evaluated queries. Make them from the same queries.")
-    known = kb.known(*SPLITS[: SPLITS.index(before.split) + 1])
-    ranks = rank_in_lists(lists, scores, before.gold, known, before.ranks)
+    known = kb.known(*SPLITS[: SPLITS.index(before.split) + 1], mentions=True)
+    ranks = rank_in_lists(lists, scores, before.golds, known, before.ranks)
     return replace(before, ranks=ranks, before=before, seconds=before.seconds + seconds)
 
 

@@ -41,7 +41,7 @@ class SequenceConfig(Settings):
     head_learning_rate: PositiveFloat = 1e-3
     """Of the head, which starts from nothing."""
     max_tokens: PositiveInt = 5000
-    """Tokens in a batch, padding included."""
+    """Tokens in a batch of training, padding included."""
     lists: PositiveInt | None = None
     """Training lists in an epoch, drawn anew each time; null takes all."""
     epochs: PositiveInt = 10

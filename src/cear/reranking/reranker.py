@@ -23,6 +23,7 @@ from cear.reranking.sequences import Assembler, SequenceBatch
 from cear.reranking.surface import surface_forms
 from cear.tensors import read_tensors, write_tensors
 
+READ_TOKENS = 1000  # in a batch without gradients: what stays in the processor's cache is read a tenth faster
 HEAD, CONFIG, ENCODER = "head.safetensors", "reranker.json", "encoder"
 
 
@@ -52,7 +53,7 @@ class SequenceReranker:
         features = stage1_features(lists.candidates)
         scores = np.empty(lists.candidates.entities.shape, np.float32)
         with progress("Re-ranking", len(lists)) as bar:
-            for rows in fill(self.lengths(lists), self.config.max_tokens):
+            for rows in fill(self.lengths(lists), min(self.config.max_tokens, READ_TOKENS)):
                 scores[rows] = self.score(lists[rows], features[rows]).numpy()
                 bar.advance(len(rows))
         return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)

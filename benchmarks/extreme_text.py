@@ -4,7 +4,7 @@ python benchmarks/extreme_text.py speed --entities 2470000 --relations 961000 --
 python benchmarks/extreme_text.py napkinxc --data reverb45k            # pip install napkinxc first
 
 `speed` makes facts up: frequencies as uneven as real ones, names of several words, and every second answer a function
-of the query's words, the others chance. `napkinxc` trains a PLT of the library by the author of ExtremeText on the
+of a word of the query, the others chance. `napkinxc` trains a PLT of the library by the author of ExtremeText on the
 same features with the same weights, and both are asked for the same lists. Processor seconds are told beside seconds:
 on a machine that is busy only they compare.
 """
@@ -74,7 +74,7 @@ def made_up(n_entities: int, n_relations: int, n_facts: int) -> KnowledgeBase:
     shuffled = random.permutation(n_entities)
     subject, relation = shuffled[uneven(random, n_entities, n_facts)], uneven(random, n_relations, n_facts)
     place = uneven(random, n_entities, n_facts)
-    place[::2] = (first_word[subject[::2]] * 7919 + relation[::2] * 31) % n_entities
+    place[::2] = first_word[subject[::2]] * 7919 % n_entities
     facts = np.stack([subject, relation, shuffled[place]], axis=1)
     return KnowledgeBase("made up", entities, relations, {"train": facts})
 
@@ -84,7 +84,9 @@ def speed(options: argparse.Namespace) -> None:
     with timed() as clock:
         kb = made_up(options.entities, options.relations, options.facts)
     print(f"{kb}\nmade in {clock.wall:.0f} s", flush=True)
-    config = ExtremeTextConfig(dim=options.dim, epochs=1, tree=options.tree, arity=options.arity)
+    config = ExtremeTextConfig(
+        dim=options.dim, epochs=1, tree=options.tree, arity=options.arity, pair_bits=options.pair_bits
+    )
     with tempfile.TemporaryDirectory(dir=options.scratch) as place:
         with timed() as clock:
             model, sides = train_extreme_text(kb, config, Path(place))
@@ -200,11 +202,9 @@ def parse() -> argparse.Namespace:
     what = parser.add_subparsers(required=True)
     fast = what.add_parser("speed")
     fast.set_defaults(run=speed)
-    for name, default in (("entities", 100_000), ("relations", 40_000), ("facts", 1_000_000), ("dim", 100)):
+    sizes = {"entities": 100_000, "relations": 40_000, "facts": 1_000_000, "queries": 1000, "k": 50}
+    for name, default in {**sizes, "dim": 100, "arity": 2, "pair-bits": 0}.items():
         fast.add_argument(f"--{name}", type=int, default=default)
-    fast.add_argument("--arity", type=int, default=2)
-    fast.add_argument("--queries", type=int, default=1000)
-    fast.add_argument("--k", type=int, default=50)
     fast.add_argument("--scratch", type=Path, help="folder for the model's files; a temporary one by default")
     other = what.add_parser("napkinxc")
     other.set_defaults(run=against_napkinxc)

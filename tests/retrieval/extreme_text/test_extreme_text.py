@@ -159,7 +159,8 @@ class TestTraining:
     def test_what_is_finished_is_not_trained_again(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         train_extreme_text(towns, SMALL, tmp_path)
         before = {side: training.side_file(tmp_path, side).stat().st_mtime_ns for side in SIDES}
-        train_extreme_text(towns, SMALL, tmp_path)
+        again = train_extreme_text(towns, SMALL, tmp_path)[1]
+        assert all(state.done and state.step == SMALL.epochs for state in again.values())
         assert before == {side: training.side_file(tmp_path, side).stat().st_mtime_ns for side in SIDES}
 
     def test_a_folder_of_other_settings_is_refused(self, towns: KnowledgeBase, tmp_path: Path) -> None:

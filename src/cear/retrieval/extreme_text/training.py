@@ -34,6 +34,7 @@ class SideTraining:
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
     """The mean loss of an example, for each part."""
+    done: bool = False
 
 
 def train_extreme_text(
@@ -56,9 +57,11 @@ def _train_side(
     path, seeds = side_file(folder, side), [seed, SIDES.index(side)]
     fingerprint = hashlib.sha256(f"{config.model_dump_json()} {seeds} {kb.digest}".encode()).hexdigest()
     resumed = Learner.resume(path, fingerprint)
+    state = SideTraining(**json.loads(resumed[1])) if resumed else SideTraining()
+    if state.done:
+        return state
     examples = Examples.of(kb, side, config)
     learner = resumed[0] if resumed else Learner.fresh(examples, config, seeds)
-    state = SideTraining(**json.loads(resumed[1])) if resumed else SideTraining()
     start, saved = time.monotonic() - state.seconds, state.seconds
     with progress(f"Training, {side}", config.epochs * len(examples)) as bar:
         for epoch_ends in _parts(learner, examples, config, state, seeds, bar):
@@ -85,6 +88,7 @@ def _parts(
         rates = (config.learning_rate * (1 - state.step / steps), config.learning_rate * (1 - (state.step + 1) / steps))
         state.losses.append(_train_part(learner, examples, facts, rates))
         state.step += 1
+        state.done = state.step == steps
         bar.advance(len(facts))
         bar.describe(f"epoch {epoch + 1}: loss {state.losses[-1]:.4f}")
         yield part == parts - 1

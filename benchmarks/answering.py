@@ -34,7 +34,6 @@ from cear.reports import Provenance
 from cear.reranking import Int8Reranker, SequenceConfig, SequenceReranker
 from cear.reranking.batches import deal, fill, padding
 from cear.reranking.encoders import positions, special_tokens
-from cear.reranking.reranker import READ_TOKENS
 from cear.reranking.sequences import SequenceBatch
 
 RECORD = Path("results/benchmarks/answering.json")
@@ -160,7 +159,7 @@ def padding_of(data: str, *, seed: int) -> dict[str, float]:
     reranker = SequenceReranker(kb, CONFIG if data == DATA else SequenceConfig())
     lengths = reranker.lengths(random_lists(kb, None, seed=seed))
     batches = {
-        "answering": fill(lengths, READ_TOKENS),
+        "answering": fill(lengths, reranker.read_tokens),
         "training": deal(lengths, CONFIG.max_tokens, np.random.default_rng(seed)),
     }
     shares = {use: padding(lengths, each) for use, each in batches.items()}

@@ -6,12 +6,13 @@ import hashlib
 import logging
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +36,8 @@ log = logging.getLogger("cear.reranking")
 class Int8Reranker(SequenceReranker):
     """A trained re-ranker whose encoder has 8-bit weights: for answering, faster and a little off."""
 
+    read_tokens: ClassVar[int] = 20_000  # lists enough for every thread; each is read alone
+
     @classmethod
     def from_pretrained(cls, folder: Path, kb: KnowledgeBase) -> Self:
         """The re-ranker saved in a folder; its 8-bit encoder is made beside that folder when it is first asked for."""
@@ -46,8 +49,6 @@ class Int8Reranker(SequenceReranker):
             export(reranker.model.encoder, place / WEIGHTS)
             write_json(place / MANIFEST, source)
         reranker.model.encoder = Int8Encoder(place / WEIGHTS)
-        # A batch is scaled to 8 bits by its largest state, so each list is read alone: its scores are its own.
-        reranker.config = reranker.config.model_copy(update={"max_tokens": 1})
         return reranker
 
 
@@ -59,21 +60,32 @@ class Output:
 
 
 class Int8Encoder(nn.Module):
-    """An encoder run by ONNX Runtime, called like the one it was made from."""
+    """An encoder run by ONNX Runtime, called like the one it was made from.
+
+    Each sequence is read alone, several at a time: the states of a batch would be scaled to 8 bits by the largest of
+    them, and a score would depend on its neighbours.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         from onnxruntime import InferenceSession, SessionOptions
 
         options = SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
+        options.intra_op_num_threads = 1
         options.log_severity_level = 4  # an error is raised, and need not be printed, too
         self._session = InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._readers = ThreadPoolExecutor(torch.get_num_threads())
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Output:
         """The state of every token, (sequence, position, width)."""
-        (states,) = self._session.run(None, {"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()})
-        return Output(torch.from_numpy(states))
+        states = self._readers.map(self._read, input_ids.split(1), attention_mask.split(1))
+        return Output(nn.utils.rnn.pad_sequence([*states], batch_first=True))
+
+    def _read(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """The states of one sequence without its padding, (position, width)."""
+        length = int(mask.sum())
+        inputs = {"input_ids": tokens[:, :length].numpy(), "attention_mask": mask[:, :length].numpy()}
+        return torch.from_numpy(self._session.run(None, inputs)[0][0])
 
 
 def export(encoder: PreTrainedModel, path: Path) -> None:

@@ -78,13 +78,13 @@ class Int8Encoder(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Output:
         """The state of every token, (sequence, position, width)."""
-        states = self._readers.map(self._read, input_ids.split(1), attention_mask.split(1))
+        states = self._readers.map(self._read, input_ids, attention_mask)
         return Output(nn.utils.rnn.pad_sequence([*states], batch_first=True))
 
     def _read(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """The states of one sequence without its padding, (position, width)."""
         length = int(mask.sum())
-        inputs = {"input_ids": tokens[:, :length].numpy(), "attention_mask": mask[:, :length].numpy()}
+        inputs = {"input_ids": tokens[None, :length].numpy(), "attention_mask": mask[None, :length].numpy()}
         return torch.from_numpy(self._session.run(None, inputs)[0][0])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +65,31 @@ def write_towns() -> FolderMaker:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def stopping() -> Callable[[int], Any]:
+    """Makes a progress bar that ends everything, as Ctrl-C would, when so many steps are done."""
+
+    class Bar:
+        def __init__(self, at: int) -> None:
+            self.left = at
+
+        def __enter__(self) -> Bar:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def advance(self, steps: int = 1) -> None:
+            self.left -= steps
+            if self.left <= 0:
+                raise KeyboardInterrupt
+
+        def describe(self, text: str) -> None:
+            pass
+
+    return lambda at: lambda *_: Bar(at)
 
 
 # Their families differ in special tokens, in where positions start, and in the names of their settings.

@@ -220,29 +220,11 @@ class TestOthersFolders:
             open_run(copy)
 
 
-def test_an_interrupted_run_continues_to_the_same_weights(finished: Run, tmp_path: Path) -> None:
-    class Interrupted(Exception):
-        pass
-
-    class Bar:
-        done = 0
-
-        def __enter__(self) -> Bar:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def advance(self, steps: int = 1) -> None:
-            self.done += steps
-            if self.done == 13:
-                raise Interrupted
-
-        def describe(self, text: str) -> None:
-            pass
-
-    with pytest.raises(Interrupted):
-        run(finished.config, tmp_path, progress=lambda *_: Bar())
+def test_an_interrupted_run_continues_to_the_same_weights(
+    finished: Run, tmp_path: Path, stopping: Callable[[int], Any]
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(finished.config, tmp_path, progress=stopping(13))
     with pytest.raises(MismatchError, match="interrupted"):
         open_run(tmp_path)
     again = run(finished.config, tmp_path)

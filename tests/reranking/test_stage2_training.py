@@ -26,33 +26,6 @@ from cear.training import Deadline, State
 MakeReranker = Callable[..., SequenceReranker]
 
 
-class Interrupted(Exception):
-    """Stands for whatever ends a process."""
-
-
-def stopping(at: int) -> Any:
-    """A progress bar that ends everything when so many steps are done."""
-
-    class Bar:
-        done = 0
-
-        def __enter__(self) -> Bar:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def advance(self, steps: int = 1) -> None:
-            self.done += steps
-            if self.done >= at:
-                raise Interrupted
-
-        def describe(self, text: str) -> None:
-            pass
-
-    return lambda *_: Bar()
-
-
 def with_splits(kb: KnowledgeBase, **splits: Any) -> KnowledgeBase:
     facts: dict[Split, Any] = {split: kb.facts(split) for split in SPLITS}
     return KnowledgeBase(kb.name, kb.entities, kb.relations, facts | splits)
@@ -166,11 +139,15 @@ class TestTraining:
 
     @pytest.mark.parametrize("stop", [1, 2, 4, 5])
     def test_stopped_in_the_middle_of_an_epoch_it_ends_the_same(
-        self, train: Callable[..., tuple[SequenceReranker, State]], tmp_path: Path, stop: int
+        self,
+        train: Callable[..., tuple[SequenceReranker, State]],
+        tmp_path: Path,
+        stopping: Callable[[int], Any],
+        stop: int,
     ) -> None:
         whole, state = train("whole")
         assert len(state.history) == 2
-        with pytest.raises(Interrupted):
+        with pytest.raises(KeyboardInterrupt):
             train("cut", progress=stopping(stop))
         again, its = train("cut")
         assert asdict(its) | {"seconds": None} == asdict(state) | {"seconds": None}

@@ -17,7 +17,9 @@ from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
 from cear.retrieval.batches import Batch, TrainingQueries
 from cear.retrieval.config import OptimizerConfig
 from cear.retrieval.losses import softmax
-from cear.retrieval.training import Stage1Task, build_optimizer, lp_norm, relation_loss
+from cear.retrieval.optimizers import LazyAdam, build_optimizer
+from cear.retrieval.scorer import Embedding
+from cear.retrieval.training import Stage1Task, lp_norm, relation_loss
 
 
 def set_weights(scorer: Scorer, **weights: list[list[float]]) -> Scorer:
@@ -97,7 +99,7 @@ class TestOptimizers:
         assert optimizer.param_groups[0]["params"] == list(scorer.parameters())
         assert optimizer.param_groups[0]["lr"] == 0.25
 
-    @pytest.mark.parametrize("kind", ["adagrad", "adam"])
+    @pytest.mark.parametrize("kind", ["adagrad", "adam", "lazy_adam"])
     def test_their_first_step_is_the_learning_rate_against_the_sign_of_the_gradient(self, kind: Any) -> None:
         layer = torch.nn.Linear(2, 1, bias=False)
         before = layer.weight.detach().clone()
@@ -105,6 +107,47 @@ class TestOptimizers:
         layer(torch.tensor([3.0, -0.2])).sum().backward()
         optimizer.step()
         torch.testing.assert_close(layer.weight.detach() - before, torch.tensor([[-0.5, 0.5]]))
+
+    def test_lazy_adam_is_pytorchs_sparse_adam_on_rows_and_its_adam_on_dense_tables(self) -> None:
+        ours, rows, dense = (Embedding(6, 3, scale=1.0, generator=torch.Generator().manual_seed(0)) for _ in range(3))
+        ours.sparse = rows.sparse = True
+        bias = [torch.nn.Parameter(torch.ones(4)) for _ in range(2)]
+        lazy = LazyAdam([ours.weight, bias[0]], lr=0.1)
+        yardsticks = [torch.optim.SparseAdam([rows.weight], lr=0.1), torch.optim.Adam([bias[1]], lr=0.1)]
+        for step in range(5):
+            looked_up = torch.tensor([[0, 1, 1], [4, 2, 0], [2, 2, 2], [5, 1, 4], [0, 0, 4]][step])
+            for optimizer in (lazy, *yardsticks):
+                optimizer.zero_grad()
+            ours(looked_up).pow(3).sum().backward()
+            rows(looked_up).pow(3).sum().backward()
+            for each in bias:
+                (each * torch.arange(4)).pow(2).sum().backward()
+            for optimizer in (lazy, *yardsticks):
+                optimizer.step()
+        torch.testing.assert_close(ours.weight, rows.weight)
+        torch.testing.assert_close(bias[0], bias[1])
+        assert torch.equal(ours.weight[3], dense.weight[3])  # never looked up
+
+    def test_lazy_adam_gets_gradients_of_the_looked_up_rows_alone(self, towns: KnowledgeBase) -> None:
+        config = Stage1Config.model_validate(
+            {
+                "model": "rotate",
+                "rank": 2,
+                "norm": 1,
+                "batch": 2,
+                "loss": {"kind": "self_adversarial", "negatives": 2},
+                "regularizer": {"weight": 0},
+                "optimizer": {"kind": "lazy_adam"},
+            }
+        )
+        task = Stage1Task(
+            build_scorer(config, towns.n_entities, towns.n_relations), towns, config, lambda _: 0.0, seed=0
+        )
+        next(task.losses(0, first=0)).backward()  # type: ignore[no-untyped-call]
+        gradient = task.model.get_parameter("entity.weight").grad
+        assert gradient is not None
+        assert gradient.is_sparse
+        assert len(gradient.coalesce().indices()[0]) < towns.n_entities
 
 
 class TestTask:

@@ -6,7 +6,7 @@ A re-ranker helps most where a query has few known answers, so the weight is cho
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Fusion:
 
     def as_json(self) -> dict[str, list[float]]:
         """The weights as a value of JSON."""
-        return {key: list(value) for key, value in asdict(self).items()}
+        return {"weights": list(self.weights)}
 
 
 STAGE2_ALONE = Fusion((1.0,) * (len(EDGES) + 1))

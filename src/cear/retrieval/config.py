@@ -37,8 +37,8 @@ class RegularizerConfig(Settings):
 class OptimizerConfig(Settings):
     """The optimiser of all embeddings."""
 
-    kind: Literal["adagrad", "adam"] = "adagrad"
-    """Adagrad suits softmax losses, Adam RotatE's own."""
+    kind: Literal["adagrad", "adam", "lazy_adam"] = "adagrad"
+    """Adagrad suits softmax losses, Adam RotatE's own; lazy_adam moves only what a small batch looked up."""
     learning_rate: PositiveFloat = 0.1
     """The step size."""
     decay: Literal["none", "linear"] = "none"

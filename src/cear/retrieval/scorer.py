@@ -83,6 +83,7 @@ class Embedding(nn.Module):
     def __init__(self, rows: int, width: int, *, scale: float, generator: torch.Generator) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(rows, width, generator=generator) * scale)
+        self.sparse = False  # whether the gradient of a lookup holds its rows alone
 
     if TYPE_CHECKING:  # nn.Module is called with anything and returns anything; ours does not
 
@@ -93,4 +94,4 @@ class Embedding(nn.Module):
         """The vectors of these rows, or all of them for None."""
         if index is None:
             return self.weight
-        return nn.functional.embedding(torch.as_tensor(index), self.weight)
+        return nn.functional.embedding(torch.as_tensor(index), self.weight, sparse=self.sparse)

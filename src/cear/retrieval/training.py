@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from cear.data import KnowledgeBase
 from cear.progress import Progress, silent
 from cear.retrieval.batches import Batch, TrainingQueries
-from cear.retrieval.config import OptimizerConfig, Stage1Config
+from cear.retrieval.config import Stage1Config
 from cear.retrieval.losses import LOSSES
 from cear.retrieval.models import build_scorer
+from cear.retrieval.optimizers import build_optimizer
 from cear.retrieval.scorer import Scorer
 from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit
 
@@ -88,13 +89,6 @@ def _counted(ids: Tensor) -> tuple[Tensor, Tensor]:
 def relation_loss(scorer: Scorer, facts: Tensor) -> Tensor:
     """Mean over facts of -log P(r | s, o) (Chen et al. 2021, Eq. 3)."""
     return nn.functional.cross_entropy(scorer.score_relations(facts), facts[:, 1])
-
-
-def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Adagrad or Adam over all parameters, each step one pass over memory."""
-    if config.kind == "adagrad":
-        return torch.optim.Adagrad(model.parameters(), lr=config.learning_rate, fused=True)
-    return torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
 
 
 def train_scorer(

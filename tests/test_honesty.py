@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from cear.candidates import make_lists, read_lists
+from cear.candidates import Manifest, Retrievers, make_lists, read_lists, scores_of
 from cear.config import RunConfig
 from cear.data import KnowledgeBase
 from cear.errors import LeakError, ScoreError
 from cear.evaluation import ScoresEntities, evaluate
 from cear.nouns import SPLITS, Queries, Split
 from cear.pipeline import Run, run
-from cear.reranking import Fusion, Reranker, SequenceReranker
+from cear.reranking import Fusion, Reranker, SequenceReranker, WideReranker
 from cear.retrieval import MODELS, ExtremeText, RuleRetriever, Scorer, Stage1Config, build_scorer, top_k
 from cear.retrieval.scorer import DotProductScorer
 from cear.stages import SecondStage, lists_of
@@ -41,6 +41,12 @@ MAKES_RANKINGS: dict[str, Callable[..., Any]] = {
     "Reranker.rerank": Reranker.rerank,
     "SequenceReranker.rerank": SequenceReranker.rerank,
     "SequenceReranker.score": SequenceReranker.score,
+    "WideReranker.rerank": WideReranker.rerank,
+    "WideReranker.inputs": WideReranker.inputs,
+    "WideReranker.score": WideReranker.score,
+    "Retrievers.top_k": Retrievers.top_k,
+    "Retrievers.scores": Retrievers.scores,
+    "scores_of": scores_of,
     "Fusion.fuse": Fusion.fuse,
     "SecondStage.final_scores": SecondStage.final_scores,
     **{f"{name}.score_all": model.score_all for name, model in MODELS.items()},  # type: ignore[attr-defined]
@@ -67,8 +73,9 @@ class TestTheGoldIsNotAnArgument:
         known = {"self", "scorer", "queries", "among", "k", "drop", "memory_mb", "progress"}
         asked = {"relation", "subject", "object", "new"}
         # `kb` holds every fact; that none but training facts is read is what the poison below shows.
-        listed = {"kb", "config", "known", "split", "model", "digest", "lists", "features", "scores"}
-        assert set(parameters) <= known | asked | listed, "a new parameter here must not carry the answer"
+        listed = {"kb", "config", "retriever", "retrievers", "manifest", "split"}
+        judged = {"lists", "entities", "inputs", "scores", "seen_by", "name"}
+        assert set(parameters) <= known | asked | listed | judged, "a new parameter here must not carry the answer"
 
     def test_queries_hold_an_entity_and_a_relation_and_no_answer(self) -> None:
         assert set(inspect.signature(Queries).parameters) == {"entity", "relation"}
@@ -126,10 +133,20 @@ class TestPoisonedTestFacts:
 class TestPoisonedFactsInStage2:
     """Other test facts among the same entities: no list, no weight, no fusion, no score may change."""
 
-    @pytest.fixture
-    def settings(self, encoder_of: Callable[..., str]) -> dict[str, Any]:
-        reranker = {"encoder": encoder_of(), "hidden": 8, "epochs": 1, "learning_rate": 1e-3, "max_tokens": 400}
-        candidates = {"k": 6, "crossfit": {"folds": 3}}
+    @pytest.fixture(params=["sequence", "wide"])
+    def settings(
+        self,
+        request: pytest.FixtureRequest,
+        encoder_of: Callable[..., str],
+        monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path,
+    ) -> dict[str, Any]:
+        monkeypatch.setenv("CEAR_CACHE", str(tmp_path / "cache"))
+        reranker = {"kind": request.param, "encoder": encoder_of(), "epochs": 1, "learning_rate": 1e-3}
+        reranker |= {"hidden": 8} if request.param == "sequence" else {"width": 8, "heads": 2}
+        candidates: dict[str, Any] = {"k": 6, "crossfit": {"folds": 3}}
+        if request.param == "wide":
+            candidates["also"] = {"rules": {"model": "rules"}}
         return {"stage1": SMALL.model_dump() | {"epochs": 2}, "candidates": candidates, "reranker": reranker}
 
     def runs(self, settings: dict[str, Any], folders: list[Path]) -> list[Run]:
@@ -147,12 +164,14 @@ class TestPoisonedFactsInStage2:
         assert clean.kb.digest != poisoned.kb.digest, "the poison must be there"
         for name in ("crossfit/fold0/best.safetensors", "stage2/best.safetensors", "stage2/fusion.json"):
             assert (clean.folder / name).read_bytes() == (poisoned.folder / name).read_bytes(), name
-        lists = [read_lists(each.folder / "candidates" / "train.parquet", each.kb) for each in (clean, poisoned)]
+        lists = [
+            read_lists(each.folder / "crossfit" / "fold0" / "lists.parquet", each.kb) for each in (clean, poisoned)
+        ]
         assert np.array_equal(lists[0].candidates.entities, lists[1].candidates.entities)
         queries, finals = clean.kb.queries("test"), []
         for each in (clean, poisoned):
             assert each.second is not None
-            made = lists_of(each.config, each.kb, each.scorer, queries, "test")
+            made = lists_of(each.config, each.retrievers, queries, "test")
             finals.append(each.second.final_scores(made, each.kb))
         assert np.array_equal(*finals)
         assert clean.evaluate("valid").summary() == poisoned.evaluate("valid").summary()
@@ -170,7 +189,8 @@ class TestPoisonedFactsInStage2:
     def test_a_list_is_what_was_retrieved_with_the_gold_or_without(self, towns: KnowledgeBase) -> None:
         scorer = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
         queries, gold = towns.queries("test"), towns.gold("test")
-        lists = make_lists(scorer, towns, queries, k=6, known="drop", split="test", model="complex")
+        manifest = Manifest("towns", towns.digest, "test", 6, "drop", "complex")
+        lists = make_lists(Retrievers(towns, scorer, {}), queries, manifest)
         retrieved = top_k(scorer, queries, 6, drop=towns.known("train"))
         assert np.array_equal(lists.candidates.entities, retrieved.entities)
         found = (lists.candidates.entities == gold[:, None]).any(axis=1)
@@ -248,6 +268,7 @@ class TestTheLeak:
     def test_is_refused_by_a_run(self, crowded: KnowledgeBase, tmp_path: Path) -> None:
         honest = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
         leaking: Any = self.leaking(crowded, honest)
-        done = Run(tmp_path, RunConfig(), crowded, leaking, training=None)  # type: ignore[arg-type]
+        retrievers = Retrievers(crowded, leaking, {})
+        done = Run(tmp_path, RunConfig(), crowded, retrievers, training=None)  # type: ignore[arg-type]
         with pytest.raises(LeakError):
             done.evaluate("test")

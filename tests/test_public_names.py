@@ -12,8 +12,9 @@ import cear
 PUBLIC: dict[str, str] = {
     "cear": "Answer KnowledgeBase Run RunConfig SequenceConfig Stage1Config load load_config open_run run",
     "cear.candidates": (
-        "CandidatesConfig CrossfitConfig Lists Manifest among crossfit_lists distinct_lists fold_by_pair hold_out "
-        "labels make_lists read_lists write_lists"
+        "CandidatesConfig CrossfitConfig Fold Lists Manifest Retrievers among crossfit_folds distinct_lists "
+        "fold_by_pair hold_out joined labels load_retrievers make_lists read_lists scores_of train_retrievers "
+        "write_lists"
     ),
     "cear.cli": "app console main",
     "cear.data": (
@@ -29,8 +30,8 @@ PUBLIC: dict[str, str] = {
         "Provenance Record evaluation_table peak_bytes read_records reranking_table results_table write_record"
     ),
     "cear.reranking": (
-        "Fusion Int8Reranker Reranker STAGE2_ALONE SequenceConfig SequenceReranker choose_fusion embedded_folder "
-        "load_encoder train_stage2"
+        "Fusion Int8Reranker Reranker RerankerConfig STAGE2_ALONE SequenceConfig SequenceReranker Trainable WideConfig "
+        "WideReranker choose_fusion embedded_folder load_encoder train_stage2"
     ),
     "cear.retrieval": (
         "Atom ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule MODELS Retriever RotatE "

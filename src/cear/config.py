@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import Discriminator, NonNegativeInt, PositiveInt, Tag
 
 from cear.candidates import CandidatesConfig
 from cear.data import Variant
 from cear.errors import ConfigError
-from cear.reranking import SequenceConfig
+from cear.reranking import SequenceConfig, WideConfig
 from cear.retrieval import Stage1Config
 from cear.settings import Settings
+
+
+def _kind(values: Any) -> str:
+    """Which re-ranker some settings are for: the paper's, unless they say so."""
+    return str(values.get("kind", "sequence") if isinstance(values, dict) else getattr(values, "kind", "sequence"))
+
+
+AnyReranker = Annotated[
+    Annotated[SequenceConfig, Tag("sequence")] | Annotated[WideConfig, Tag("wide")], Discriminator(_kind)
+]
 
 
 class RunConfig(Settings):
@@ -32,8 +42,8 @@ class RunConfig(Settings):
     """CPU threads; null takes what the machine has."""
     stage1: Stage1Config = Stage1Config()
     candidates: CandidatesConfig = CandidatesConfig()
-    reranker: SequenceConfig | None = None
-    """The second stage; null stops after Stage 1."""
+    reranker: AnyReranker | None = None
+    """The second stage: sequence, the paper's, or wide, with a token for each candidate; null stops after Stage 1."""
     fusion: Literal["none", "known_answers"] = "known_answers"
     """known_answers weighs both stages, by how many answers of a query are known; none is Stage 2 alone, the paper."""
 

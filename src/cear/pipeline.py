@@ -11,16 +11,16 @@ import numpy as np
 import torch
 
 from cear import __version__, data
-from cear.candidates import Lists, Manifest
+from cear.candidates import Lists, Manifest, Retrievers, load_retrievers, train_retrievers
 from cear.config import RunConfig, dump_config, load_config
 from cear.data import KnowledgeBase
 from cear.errors import CearError, ConfigError, DataError, MismatchError
 from cear.evaluation import Evaluation
 from cear.files import read_json, remove_leftovers, replacing, write_json
-from cear.nouns import NO_ENTITY, SPLITS, Candidates, Ints, Queries, Split, TieRule
+from cear.nouns import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reports import Provenance, Record
-from cear.retrieval import Retriever, load_stage1, top_k, train_stage1
+from cear.retrieval import Retriever, top_k
 from cear.stages import (
     SecondStage,
     evaluate_stages,
@@ -54,9 +54,14 @@ class Run:
     folder: Path
     config: RunConfig
     kb: KnowledgeBase
-    scorer: Retriever
+    retrievers: Retrievers
     training: State
     second: SecondStage | None = None
+
+    @property
+    def scorer(self) -> Retriever:
+        """Stage 1."""
+        return self.retrievers.first
 
     def evaluate(
         self,
@@ -68,7 +73,7 @@ class Run:
     ) -> Evaluation:
         """Filtered ranks of every query of a split, or of a fixed sample of its facts; `before` is Stage 1 alone."""
         return evaluate_stages(
-            self.config, self.kb, self.scorer, self.second, split, ties=ties, facts=facts, progress=progress
+            self.config, self.retrievers, self.second, split, ties=ties, facts=facts, progress=progress
         )
 
     def ask(
@@ -124,17 +129,19 @@ class Run:
 
     def _order(self, query: Queries, k: int, *, new: bool) -> list[tuple[int, float | None, int]]:
         """The k best entities of one query in their final order, each with its score and its Stage-1 rank."""
-        listed = 0 if self.second is None else self.config.candidates.k
         drop = self.kb.known(*SPLITS) if new else None
-        found = top_k(self.scorer, query, min(max(k, listed), self.kb.n_entities), drop=drop)
-        order, scores = [*range(found.k)], found.scores[0].tolist()
+        found = top_k(self.scorer, query, self.kb.n_entities, drop=drop)
+        order, scores = found.entities[0], found.scores[0].tolist()
+        rank = np.zeros(self.kb.n_entities, np.int64)
+        rank[order[order != NO_ENTITY]] = 1 + np.arange(int((order != NO_ENTITY).sum()))
         if self.second is not None:
-            first = Candidates(found.entities[:, :listed], found.scores[:, :listed])
-            manifest = Manifest(self.kb.name, self.kb.digest, "asked", first.k, "keep", self.config.stage1.model)
-            final = self.second.final_scores(Lists(query, first, manifest), self.kb)[0]
-            order[: first.k] = np.argsort(-final, kind="stable").tolist()
-            scores = [*final.tolist(), *[None] * (found.k - first.k)]
-        return [(int(found.entities[0, place]), scores[place], place + 1) for place in order[:k]]
+            listed = self.retrievers.top_k(query, min(self.config.candidates.k, self.kb.n_entities), drop=drop)
+            manifest = Manifest(self.kb.name, self.kb.digest, "asked", listed.k, "keep", self.config.stage1.model)
+            final = self.second.final_scores(Lists(query, listed, manifest), self.kb)[0]
+            best = np.argsort(-final, kind="stable")
+            order = np.concatenate([listed.entities[0, best], order[~np.isin(order, listed.entities)]])
+            scores = [*final[best].tolist(), *[None] * (len(order) - listed.k)]
+        return [(entity, scores[place], int(rank[entity])) for place, entity in enumerate(order[:k].tolist())]
 
     def _query(self, relation: str, subject: str | None, object: str | None) -> Queries:
         r = self.kb.relations.find(relation)
@@ -169,17 +176,23 @@ def run(
     _claim(out, config, kb)
     if reuse is not None:
         take_over(Path(reuse), out, config, kb)
-    look = valid_mrr(kb)
-    scorer, state = train_stage1(
-        kb, config.stage1, out / "stage1", validate=look, seed=config.seed, deadline=deadline, progress=progress
+    retrievers, state = train_retrievers(
+        kb,
+        config.stage1,
+        config.candidates.also,
+        out / "stage1",
+        validate_on=valid_mrr,
+        seed=config.seed,
+        deadline=deadline,
+        progress=progress,
     )
     write_json(out / "stage1" / "training.json", asdict(state))
     second = None
     if config.reranker is not None:
         second = train_second_stage(
-            config, config.reranker, kb, scorer, out, download=download, deadline=deadline, progress=progress
+            config, config.reranker, retrievers, out, download=download, deadline=deadline, progress=progress
         )
-    return Run(out, config, kb, scorer, state, second)
+    return Run(out, config, kb, retrievers, state, second)
 
 
 def open_run(folder: Path | str, *, source: str | None = None, int8: bool = False) -> Run:
@@ -197,11 +210,11 @@ def open_run(folder: Path | str, *, source: str | None = None, int8: bool = Fals
     use_threads(config.threads)
     kb = _load(config, source or config.data)
     _refuse_other(folder, "digest", read_json(folder / "run.json")["digest"], kb.digest)
-    scorer = load_stage1(kb, config.stage1, folder / "stage1")
+    retrievers = load_retrievers(kb, config.stage1, config.candidates.also, folder / "stage1")
     if int8 and config.reranker is None:
         raise ConfigError(f"The run in {folder} has no second stage, which is what int8 is for. Leave int8 out.")
-    second = None if config.reranker is None else open_second_stage(kb, folder, int8=int8)
-    return Run(folder, config, kb, scorer, State(**read_json(folder / "stage1" / "training.json")), second)
+    second = None if config.reranker is None else open_second_stage(config, retrievers, folder, int8=int8)
+    return Run(folder, config, kb, retrievers, State(**read_json(folder / "stage1" / "training.json")), second)
 
 
 def _has_second_stage(folder: Path) -> bool:
@@ -237,7 +250,9 @@ def take_over(other: Path, out: Path, config: RunConfig, kb: KnowledgeBase) -> N
     _refuse_other(other, "digest", read_json(other / "run.json")["digest"], kb.digest)
     for key in ("seed", "stage1"):
         _refuse_other(other, key, getattr(there, key), getattr(config, key))
-    parts = ["stage1", *(["crossfit", "candidates"] if there.candidates == config.candidates else [])]
+    mine, its = config.candidates, there.candidates
+    alike = (mine.crossfit, mine.also) == (its.crossfit, its.also)  # another k needs other lists, no other folds
+    parts = ["stage1", *(["crossfit"] if alike else []), *(["candidates"] if mine == its else [])]
     for part in parts:
         if (other / part).exists() and not (out / part).exists():
             shutil.copytree(other / part, out / f".{part}.partial")

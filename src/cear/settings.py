@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -32,17 +32,28 @@ def _explain(root: type[BaseModel], problem: Any) -> str:
     key = ".".join(path)
     if problem["type"] != "extra_forbidden":
         return f"{key}: {problem['msg']}, but found {problem['input']!r}."
-    known = list(_group(root, path[:-1]).model_fields)
+    known = list({field: None for group in _groups(root, path[:-1]) for field in group.model_fields})
     close = get_close_matches(path[-1], known, n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     return f"{key}: no such setting. {hint}Known here: {', '.join(known)}."
 
 
-def _group(root: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """The settings class that a dotted path leads to."""
-    for part in path:
-        annotation = root.model_fields[part].annotation
-        assert isinstance(annotation, type)
-        assert issubclass(annotation, BaseModel)
-        root = annotation
-    return root
+def _groups(root: type[BaseModel], path: list[str]) -> list[type[BaseModel]]:
+    """The settings classes that a path leads to: settings, names in a dictionary, and kinds of a group."""
+    groups, parts = [root], iter(path)
+    for part in parts:
+        inside = [group.model_fields[part].annotation for group in groups if part in group.model_fields]
+        if not inside:
+            groups = [group for group in groups if group.model_fields["kind"].default == part]
+            continue
+        groups = [each for annotation in inside for each in _settings_in(annotation)]
+        if any(get_origin(annotation) is dict for annotation in inside):
+            next(parts, None)
+    return groups
+
+
+def _settings_in(annotation: Any) -> list[type[BaseModel]]:
+    """The settings classes that an annotation names: itself, or those of a union or a dictionary."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [each for argument in get_args(annotation) for each in _settings_in(argument)]

@@ -10,20 +10,25 @@ from pathlib import Path
 import numpy as np
 
 from cear.candidates import (
+    Fold,
     Lists,
     Manifest,
-    crossfit_lists,
+    Retrievers,
+    crossfit_folds,
     distinct_lists,
+    joined,
     labels,
     make_lists,
     read_lists,
+    scores_of,
     write_lists,
 )
 from cear.config import RunConfig
 from cear.data import KnowledgeBase
+from cear.errors import ConfigError
 from cear.evaluation import Evaluation, evaluate, reranked, sample_facts
 from cear.files import read_json, write_json
-from cear.nouns import Candidates, Floats, Queries, Split, TieRule
+from cear.nouns import NO_ENTITY, Candidates, Floats, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reranking import (
     STAGE2_ALONE,
@@ -32,7 +37,11 @@ from cear.reranking import (
     Reranker,
     SequenceConfig,
     SequenceReranker,
+    Trainable,
+    WideConfig,
+    WideReranker,
     choose_fusion,
+    load_encoder,
     train_stage2,
 )
 from cear.retrieval import Retriever
@@ -62,9 +71,8 @@ class SecondStage:
 
 def train_second_stage(
     config: RunConfig,
-    reranker_config: SequenceConfig,
-    kb: KnowledgeBase,
-    scorer: Retriever,
+    settings: SequenceConfig | WideConfig,
+    retrievers: Retrievers,
     folder: Path,
     *,
     download: bool = False,
@@ -72,103 +80,105 @@ def train_second_stage(
     progress: Progress = silent,
 ) -> SecondStage:
     """Make the training lists, train the re-ranker, choose the fusion; continues what `folder` holds."""
-    place = folder / STAGE2
+    kb, place = retrievers.kb, folder / STAGE2
     if (place / TRAINING).exists():
-        return open_second_stage(kb, folder)
-    lists = training_lists(config, kb, scorer, folder, deadline=deadline, progress=progress)
-    look = _Look.at(config, reranker_config.validate_facts, kb, scorer, progress)
-    trained, state = train_stage2(
-        kb,
-        reranker_config,
+        return open_second_stage(config, retrievers, folder)
+    folds = training_folds(config, retrievers, folder, deadline=deadline, progress=progress)
+    look = _Look.at(config, settings.validate_facts, retrievers, progress)
+    reranker: Trainable
+    if isinstance(settings, WideConfig):
+        reranker = WideReranker(retrievers, settings, seed=config.seed, download=download, progress=progress)
+    else:
+        reranker = SequenceReranker(kb, settings, seed=config.seed, download=download)
+    lists = joined([fold.lists for fold in folds])
+    state = train_stage2(
+        reranker,
         lists,
+        kb,
         place,
+        inputs=np.concatenate([reranker.inputs(fold.lists, fold.retrievers) for fold in folds]),
         validate=look.mrr,
         seed=config.seed,
-        download=download,
         deadline=deadline,
         progress=progress,
     )
-    fusion = STAGE2_ALONE if config.fusion == "none" else look.best_fusion(trained)
+    fusion = STAGE2_ALONE if config.fusion == "none" else look.best_fusion(reranker)
     write_json(place / FUSION, fusion.as_json())
-    trained.save_pretrained(place / MODEL)
+    reranker.save_pretrained(place / MODEL)
     useful = int(labels(lists, kb.known("train")).any(axis=1).sum())
-    second = SecondStage(trained, fusion, state, useful, float(trained.shortened(lists).mean()))
+    second = SecondStage(reranker, fusion, state, useful, float(reranker.shortened(lists).mean()))
     write_json(place / TRAINING, asdict(state) | {"lists": second.lists, "shortened": second.shortened})
     return second
 
 
-def open_second_stage(kb: KnowledgeBase, folder: Path, *, int8: bool = False) -> SecondStage:
+def open_second_stage(config: RunConfig, retrievers: Retrievers, folder: Path, *, int8: bool = False) -> SecondStage:
     """The trained re-ranker of a finished run; `int8` takes its encoder in 8-bit integers, made when first asked."""
     place = folder / STAGE2
     saved = read_json(place / TRAINING)
     lists, shortened = saved.pop("lists"), saved.pop("shortened")
     fusion = Fusion(tuple(read_json(place / FUSION)["weights"]))
-    kind = Int8Reranker if int8 else SequenceReranker
-    return SecondStage(kind.from_pretrained(place / MODEL, kb), fusion, State(**saved), lists, shortened, int8)
+    reranker: Reranker
+    if isinstance(config.reranker, WideConfig):
+        if int8:
+            raise ConfigError("int8 is for the encoder of `kind: sequence`; wide reads texts only once. Leave it out.")
+        reranker = WideReranker.from_pretrained(place / MODEL, retrievers)
+    else:
+        kind = Int8Reranker if int8 else SequenceReranker
+        reranker = kind.from_pretrained(place / MODEL, retrievers.kb)
+    return SecondStage(reranker, fusion, State(**saved), lists, shortened, int8)
 
 
 def refuse_unfit_encoder(config: RunConfig, kb: KnowledgeBase, *, download: bool = False) -> None:
     """Fail before anything has trained, not after, if the encoder is not there or cannot hold k candidates."""
-    if config.reranker is None:
-        return
-    k = config.candidates.k
-    manifest = Manifest(kb.name, kb.digest, "train", k, config.candidates.known, "nobody")
-    same = Candidates(np.zeros((1, k), np.int64), np.zeros((1, k)))
-    one = Lists(Queries(np.zeros(1, np.int64), np.zeros(1, np.int64)), same, manifest)
-    SequenceReranker(kb, config.reranker, download=download).lengths(one)
+    if isinstance(config.reranker, WideConfig) and config.reranker.text:
+        load_encoder(SequenceConfig(encoder=config.reranker.encoder), download=download)
+    if isinstance(config.reranker, SequenceConfig):
+        k = config.candidates.k
+        same = Candidates(np.zeros((1, k), np.int64), np.zeros((1, k)))
+        one = Lists(Queries(np.zeros(1, np.int64), np.zeros(1, np.int64)), same, _manifest(config, kb, "train"))
+        SequenceReranker(kb, config.reranker, download=download).lengths(one)
 
 
-def training_lists(
+def training_folds(
     config: RunConfig,
-    kb: KnowledgeBase,
-    scorer: Retriever,
+    retrievers: Retrievers,
     folder: Path,
     *,
     deadline: Deadline = NO_DEADLINE,
     progress: Progress = silent,
-) -> Lists:
-    """The lists that Stage 2 learns from: cross-fitted, or the paper's way from the Stage 1 that saw their facts."""
+) -> list[Fold]:
+    """What Stage 2 learns from: cross-fitted lists, or the paper's way from the Stage 1 that saw their facts."""
+    kb, made = retrievers.kb, config.candidates
     path = folder / "candidates" / "train.parquet"
-    if path.exists():
-        return read_lists(path, kb)
-    if config.candidates.crossfit is None:
-        lists = lists_of(config, kb, scorer, kb.known("train").queries, "train", progress=progress)
-    else:
-        lists = crossfit_lists(
-            kb,
-            config.stage1,
-            config.candidates,
-            config.candidates.crossfit,
-            folder / "crossfit",
-            validate_on=valid_mrr,
-            seed=config.seed,
-            deadline=deadline,
-            progress=progress,
-        )
-    write_lists(path, lists)
-    return lists
+    if path.exists():  # made before, or the user's own
+        return [Fold(read_lists(path, kb), retrievers)]
+    if made.crossfit is None:
+        lists = lists_of(config, retrievers, kb.known("train").queries, "train", progress=progress)
+        write_lists(path, lists)
+        return [Fold(lists, retrievers)]
+    return crossfit_folds(
+        kb,
+        config.stage1,
+        made,
+        made.crossfit,
+        folder / "crossfit",
+        validate_on=valid_mrr,
+        seed=config.seed,
+        deadline=deadline,
+        progress=progress,
+    )
 
 
 def lists_of(
-    config: RunConfig,
-    kb: KnowledgeBase,
-    scorer: Retriever,
-    queries: Queries,
-    split: str,
-    *,
-    progress: Progress = silent,
+    config: RunConfig, retrievers: Retrievers, queries: Queries, split: str, *, progress: Progress = silent
 ) -> Lists:
     """The candidate lists of queries as the configuration wants them; the gold is not an argument."""
-    made = config.candidates
-    return make_lists(
-        scorer, kb, queries, k=made.k, known=made.known, split=split, model=config.stage1.model, progress=progress
-    )
+    return make_lists(retrievers, queries, _manifest(config, retrievers.kb, split), progress=progress)
 
 
 def evaluate_stages(
     config: RunConfig,
-    kb: KnowledgeBase,
-    scorer: Retriever,
+    retrievers: Retrievers,
     second: SecondStage | None,
     split: Split,
     *,
@@ -177,14 +187,16 @@ def evaluate_stages(
     progress: Progress = silent,
 ) -> Evaluation:
     """The evaluation of the whole system; with a second stage, Stage 1's is its `before`."""
+    kb = retrievers.kb
     which = None if facts is None else sample_facts(kb, split, facts, seed=config.seed)
-    before = evaluate(scorer, kb, split, ties=ties, which=which, progress=progress)
+    before = evaluate(retrievers.first, kb, split, ties=ties, which=which, progress=progress)
     if second is None:
         return before
     start = time.perf_counter()
-    lists = lists_of(config, kb, scorer, before.queries, split, progress=progress)
+    lists = lists_of(config, retrievers, before.queries, split, progress=progress)
     scores = second.final_scores(lists, kb, progress=progress)
-    return reranked(before, kb, lists, scores, seconds=time.perf_counter() - start)
+    heights = _heights(retrievers, before)
+    return reranked(before, kb, lists, scores, heights=heights, seconds=time.perf_counter() - start)
 
 
 def valid_mrr(kb: KnowledgeBase) -> Callable[[Retriever], float]:
@@ -199,13 +211,16 @@ class _Look:
     kb: KnowledgeBase
     before: Evaluation
     lists: Lists
+    heights: Floats | None
     progress: Progress
 
     @classmethod
-    def at(cls, config: RunConfig, facts: int, kb: KnowledgeBase, scorer: Retriever, progress: Progress) -> _Look:
+    def at(cls, config: RunConfig, facts: int, retrievers: Retrievers, progress: Progress) -> _Look:
         """A look at a fixed sample of so many validation facts."""
-        before = evaluate(scorer, kb, "valid", which=sample_facts(kb, "valid", facts, seed=config.seed))
-        return cls(kb, before, lists_of(config, kb, scorer, before.queries, "valid"), progress)
+        kb = retrievers.kb
+        before = evaluate(retrievers.first, kb, "valid", which=sample_facts(kb, "valid", facts, seed=config.seed))
+        lists = lists_of(config, retrievers, before.queries, "valid", progress=progress)
+        return cls(kb, before, lists, _heights(retrievers, before), progress)
 
     def mrr(self, reranker: Reranker) -> float:
         """Filtered MRR after re-ranking."""
@@ -216,8 +231,23 @@ class _Look:
         return choose_fusion(self.lists, _rerank(reranker, self.lists, self.progress), self.kb, self._reciprocal_ranks)
 
     def _reciprocal_ranks(self, scores: Floats) -> Floats:
-        after = reranked(self.before, self.kb, self.lists, scores)
+        after = reranked(self.before, self.kb, self.lists, scores, heights=self.heights)
         return np.asarray(1 / after.ranks.under(after.ties))
+
+
+def _manifest(config: RunConfig, kb: KnowledgeBase, split: str) -> Manifest:
+    made = config.candidates
+    return Manifest(kb.name, kb.digest, split, made.k, made.known, " + ".join([config.stage1.model, *made.also]))
+
+
+def _heights(retrievers: Retrievers, before: Evaluation) -> Floats | None:
+    """Stage 1's score of each gold's best mention, (query,), where lists may hold entities from below it."""
+    if not retrievers.also:
+        return None
+    golds = before.golds
+    padded = np.full((len(golds), int(golds.counts.max())), NO_ENTITY)
+    padded[golds.rows, np.arange(len(golds.values)) - golds.offsets[golds.rows]] = golds.values
+    return np.asarray(scores_of(retrievers.first, before.queries, padded).max(axis=1))
 
 
 def _rerank(reranker: Reranker, lists: Lists, progress: Progress) -> Floats:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cear.candidates import CandidatesConfig, CrossfitConfig, Lists, crossfit_lists, fold_by_pair, hold_out
+from cear.candidates import CandidatesConfig, CrossfitConfig, Lists, crossfit_folds, fold_by_pair, hold_out, joined
 from cear.data import KnowledgeBase, Mentions
 from cear.errors import ConfigError, OutOfTime
 from cear.evaluation import evaluate
@@ -36,7 +36,8 @@ def valid_mrr(kb: KnowledgeBase) -> Any:
 
 def crossfit(kb: KnowledgeBase, folder: Path, *, folds: int = 4, use: int = 1, **other: Any) -> Lists:
     plan = CrossfitConfig(folds=folds, use=use)
-    return crossfit_lists(kb, STAGE1, LISTS, plan, folder, validate_on=valid_mrr, seed=3, **other)
+    folds = crossfit_folds(kb, STAGE1, LISTS, plan, folder, validate_on=valid_mrr, seed=3, **other)
+    return joined([fold.lists for fold in folds])
 
 
 class TestFolds:
@@ -109,7 +110,7 @@ class TestTheLists:
         expected = top_k(scorer, queries, 5, drop=rest.known("train"))
         assert np.array_equal(made.candidates.entities, expected.entities)
         assert made.manifest.digest == towns.digest, "they belong to the whole knowledge base"
-        assert (made.manifest.model, made.manifest.known) == ("complex, cross-fitted 1/4", "drop")
+        assert (made.manifest.model, made.manifest.known) == ("complex, without fold 0 of 4", "drop")
 
     def test_of_several_folds_stand_one_after_the_other(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         one, two = crossfit(towns, tmp_path / "one"), crossfit(towns, tmp_path / "two", use=2)
@@ -119,10 +120,10 @@ class TestTheLists:
 
     def test_a_fold_may_train_for_fewer_epochs(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         plan = CrossfitConfig(folds=4, epochs=1)
-        crossfit_lists(towns, STAGE1, LISTS, plan, tmp_path, validate_on=valid_mrr, seed=3)
+        crossfit_folds(towns, STAGE1, LISTS, plan, tmp_path, validate_on=valid_mrr, seed=3)
         one = Stage1Config.model_validate(STAGE1.model_dump() | {"epochs": 1})
         again = CrossfitConfig(folds=4)
-        crossfit_lists(towns, one, LISTS, again, tmp_path, validate_on=valid_mrr, seed=3)  # the same training
+        crossfit_folds(towns, one, LISTS, again, tmp_path, validate_on=valid_mrr, seed=3)  # the same training
 
     def test_out_of_time_they_go_on_where_they_were(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         whole = crossfit(towns, tmp_path / "whole", use=2)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cear.candidates import Lists, Manifest, among, distinct_lists, labels, make_lists
+from cear.candidates import Lists, Manifest, Retrievers, among, distinct_lists, labels, make_lists
+from cear.candidates.lists import Known
 from cear.data import KnowledgeBase
 from cear.errors import MismatchError
 from cear.nouns import NO_ENTITY, Candidates, Ints, Queries, Ragged
@@ -23,6 +24,12 @@ def lists_of(entity: list[int], relation: list[int], entities: list[list[int]]) 
     return Lists(Queries(np.array(entity), np.array(relation)), Candidates(found, scores), MANIFEST)
 
 
+def make(scorer: Scorer, kb: KnowledgeBase, queries: Queries, *, k: int, known: Known) -> Lists:
+    """Lists of Stage 1 alone."""
+    manifest = Manifest(kb.name, kb.digest, "test", k, known, "complex")
+    return make_lists(Retrievers(kb, scorer, {}), queries, manifest)
+
+
 @pytest.fixture
 def scorer() -> Scorer:
     return build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
@@ -31,7 +38,7 @@ def scorer() -> Scorer:
 class TestMaking:
     def test_the_best_k_as_scored_in_rank_order(self, towns: KnowledgeBase, scorer: Scorer) -> None:
         queries = towns.queries("test")
-        made = make_lists(scorer, towns, queries, k=7, known="keep", split="test", model="complex")
+        made = make(scorer, towns, queries, k=7, known="keep")
         scores = scorer.score_all(queries).detach().numpy()
         best = np.argsort(-scores, axis=1)[:, :7]
         assert np.array_equal(made.candidates.entities, best)
@@ -41,7 +48,7 @@ class TestMaking:
     def test_dropping_gives_the_slots_of_training_answers_to_others(self, towns: KnowledgeBase, scorer: Scorer) -> None:
         queries = towns.queries("test")
         keep, drop = (
-            make_lists(scorer, towns, queries, k=30, known=known, split="test", model="m")  # type: ignore[arg-type]
+            make(scorer, towns, queries, k=30, known=known)  # type: ignore[arg-type]
             for known in ("keep", "drop")
         )
         train = towns.known("train").of_queries(queries)
@@ -53,11 +60,11 @@ class TestMaking:
         assert len(train.values), "there is something to drop"
 
     def test_held_out_answers_are_candidates_like_any_other(self, towns: KnowledgeBase, scorer: Scorer) -> None:
-        made = make_lists(scorer, towns, towns.queries("test"), k=30, known="drop", split="test", model="m")
+        made = make(scorer, towns, towns.queries("test"), k=30, known="drop")
         assert labels(made, towns.known("test")).any(axis=1).all()
 
     def test_a_list_is_no_longer_than_there_are_entities(self, towns: KnowledgeBase, scorer: Scorer) -> None:
-        made = make_lists(scorer, towns, towns.queries("test"), k=500, known="keep", split="test", model="m")
+        made = make(scorer, towns, towns.queries("test"), k=500, known="keep")
         assert made.candidates.k == made.manifest.k == 30
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cear.candidates import Lists, make_lists
+from cear.candidates import Lists, Manifest, Retrievers, make_lists
 from cear.data import KnowledgeBase
 from cear.reranking import SequenceConfig, SequenceReranker
 from cear.retrieval import Stage1Config, build_scorer
@@ -19,7 +19,8 @@ SMALL: dict[str, Any] = {"hidden": 8, "max_tokens": 200, "text": "name"}
 def lists(towns: KnowledgeBase) -> Lists:
     """Six candidates for each training query, by a Stage 1 that knows nothing."""
     scorer = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3, seed=5)
-    return make_lists(scorer, towns, towns.known("train").queries, k=6, known="keep", split="train", model="random")
+    manifest = Manifest("towns", towns.digest, "train", 6, "keep", "random")
+    return make_lists(Retrievers(towns, scorer, {}), towns.known("train").queries, manifest)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from cear.progress import silent
 from cear.reranking import SequenceConfig, SequenceReranker, train_stage2
 from cear.reranking.features import stage1_features
 from cear.reranking.losses import bce
-from cear.reranking.training import Stage2Task, build_optimizer
+from cear.reranking.training import Stage2Task
 from cear.training import Deadline, State
 
 MakeReranker = Callable[..., SequenceReranker]
@@ -32,7 +32,7 @@ def with_splits(kb: KnowledgeBase, **splits: Any) -> KnowledgeBase:
 
 
 def task_of(reranker: SequenceReranker, lists: Lists, kb: KnowledgeBase, *, seed: int = 0) -> Stage2Task:
-    return Stage2Task(reranker, lists, kb, lambda _: 0.0, seed=seed)
+    return Stage2Task(reranker, lists, reranker.inputs(lists), kb.known("train"), lambda _: 0.0, seed=seed)
 
 
 class TestTheTask:
@@ -113,7 +113,7 @@ class TestTheTask:
 
     def test_encoder_and_head_have_their_own(self, reranker_of: MakeReranker) -> None:
         reranker = reranker_of(features="scores")
-        encoder, head = build_optimizer(reranker.model, reranker.config).param_groups
+        encoder, head = reranker.parameter_groups()
         assert [p.shape for p in head["params"]] == [
             p.shape for p in [reranker.model.scale, *reranker.model.head.parameters()]
         ]
@@ -130,7 +130,8 @@ class TestTraining:
             settings |= {"checkpoint_seconds": 0, "learning_rate": 1e-3, "text": "name"} | other.pop("settings", {})
             config = SequenceConfig.model_validate(settings)
             validate = other.pop("validate", lambda _: 0.0)
-            return train_stage2(kb, config, lists, tmp_path / name, validate=validate, seed=4, **other)
+            reranker = SequenceReranker(kb, config, seed=4)
+            return reranker, train_stage2(reranker, lists, kb, tmp_path / name, validate=validate, seed=4, **other)
 
         return go
 

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
+from cear.retrieval import Stage1Config
 from cear.settings import Settings
 
 
@@ -35,6 +36,8 @@ class CandidatesConfig(Settings):
     """keep leaves training answers in the lists, as the paper does; drop gives their slots to new ones."""
     crossfit: CrossfitConfig | None = CrossfitConfig()
     """null is the paper's own way: training lists from the Stage 1 that saw their facts."""
+    also: dict[str, Stage1Config] = Field(default_factory=dict)
+    """Retrievers beside Stage 1, by name: their best candidates join the lists, their scores are inputs of `wide`."""
 
     @model_validator(mode="after")
     def _something_is_left_to_learn(self) -> Self:

@@ -6,20 +6,23 @@ valid and test, so a fold of single facts would be easier than the facts to come
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cear.candidates.config import CandidatesConfig, CrossfitConfig
-from cear.candidates.lists import Lists, make_lists
+from cear.candidates.files import read_lists, write_lists
+from cear.candidates.lists import Lists, Manifest, make_lists
+from cear.candidates.retrievers import Retrievers, ValidateOn, train_retrievers
 from cear.data import KnowledgeBase, Mentions
 from cear.nouns import Bools, Candidates, Ints, Queries, Split
 from cear.progress import Progress, silent
-from cear.retrieval import Retriever, Stage1Config, train_stage1
+from cear.retrieval import Stage1Config
 from cear.training import NO_DEADLINE, Deadline
 
-ValidateOn = Callable[[KnowledgeBase], Callable[[Retriever], float]]
+LISTS = "lists.parquet"
 
 
 def fold_by_pair(facts: Ints, folds: int, *, seed: int) -> Ints:
@@ -52,7 +55,15 @@ def _mentions_of_rest(mentions: Mentions | None, stays: Bools) -> Mentions | Non
     return Mentions(mentions.members, ends)
 
 
-def crossfit_lists(
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Lists to learn from, and the retrievers that made them."""
+
+    lists: Lists
+    retrievers: Retrievers
+
+
+def crossfit_folds(
     kb: KnowledgeBase,
     stage1: Stage1Config,
     config: CandidatesConfig,
@@ -63,37 +74,50 @@ def crossfit_lists(
     seed: int = 0,
     deadline: Deadline = NO_DEADLINE,
     progress: Progress = silent,
-) -> Lists:
-    """Lists of held-out training queries, each fold's made by a Stage 1 that was trained without it.
+) -> list[Fold]:
+    """Lists of held-out training queries, each fold's made by retrievers that were trained without it.
 
-    `folder` keeps the trainings of the folds; an interrupted one continues there.
+    `folder` keeps the trainings and the lists of the folds; an interrupted one continues there.
     """
     if crossfit.epochs is not None:
         stage1 = stage1.model_copy(update={"epochs": crossfit.epochs})
     fold_of = fold_by_pair(kb.facts("train"), crossfit.folds, seed=seed)
-    model = f"{stage1.model}, cross-fitted {crossfit.use}/{crossfit.folds}"
 
-    def lists_of_fold(fold: int) -> Lists:
-        rest, held_out = hold_out(kb, fold_of, fold)
-        place, look = folder / f"fold{fold}", validate_on(rest)
-        scorer, _ = train_stage1(rest, stage1, place, validate=look, seed=seed, deadline=deadline, progress=progress)
-        return make_lists(
-            scorer,
+    def fold(number: int) -> Fold:
+        rest, held_out = hold_out(kb, fold_of, number)
+        place = folder / f"fold{number}"
+        retrievers, _ = train_retrievers(
             rest,
-            held_out.known("train").queries,
-            k=config.k,
-            known=config.known,
-            split="train",
-            model=model,
-            digest=kb.digest,
+            stage1,
+            config.also,
+            place,
+            validate_on=validate_on,
+            seed=seed,
+            deadline=deadline,
             progress=progress,
         )
+        model = " + ".join([f"{stage1.model}, without fold {number} of {crossfit.folds}", *config.also])
+        manifest = Manifest(kb.name, kb.digest, "train", min(config.k, kb.n_entities), config.known, model)
+        return Fold(
+            _kept(place / LISTS, kb, retrievers, held_out.known("train").queries, manifest, progress), retrievers
+        )
 
-    return _joined([lists_of_fold(fold) for fold in range(crossfit.use)])
+    return [fold(number) for number in range(crossfit.use)]
 
 
-def _joined(parts: list[Lists]) -> Lists:
-    """The lists of several folds, one after the other."""
+def _kept(
+    path: Path, kb: KnowledgeBase, retrievers: Retrievers, queries: Queries, manifest: Manifest, progress: Progress
+) -> Lists:
+    """The lists in a file, made and written there unless it holds these."""
+    if path.exists() and (lists := read_lists(path, kb)).manifest == manifest:
+        return lists
+    made = make_lists(retrievers, queries, manifest, progress=progress)
+    write_lists(path, made)
+    return made
+
+
+def joined(parts: Sequence[Lists]) -> Lists:
+    """Several lists, one after the other."""
     queries, found = [part.queries for part in parts], [part.candidates for part in parts]
     return Lists(
         Queries(np.concatenate([q.entity for q in queries]), np.concatenate([q.relation for q in queries])),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from cear.data import KnowledgeBase, KnownAnswers
+from cear.candidates.retrievers import Retrievers
+from cear.data import KnownAnswers
 from cear.errors import MismatchError
 from cear.nouns import NO_ENTITY, Bools, Candidates, Ints, Queries, Ragged
 from cear.progress import Progress, silent
-from cear.retrieval import Retriever, top_k
 
 Known = Literal["keep", "drop"]
 
@@ -55,25 +55,16 @@ class Lists:
         return Lists(self.queries[which], chosen, self.manifest)
 
 
-def make_lists(
-    scorer: Retriever,
-    kb: KnowledgeBase,
-    queries: Queries,
-    *,
-    k: int,
-    known: Known,
-    split: str,
-    model: str,
-    digest: str | None = None,
-    progress: Progress = silent,
-) -> Lists:
-    """The best k of each query as scored; `known: drop` leaves out the training answers of `kb`.
+def make_lists(retrievers: Retrievers, queries: Queries, manifest: Manifest, *, progress: Progress = silent) -> Lists:
+    """The best candidates of each query as scored; `known: drop` leaves out the training answers that were learned.
 
-    `digest` names the knowledge base the lists are for, where `kb` is that one without a held-out fold.
+    The manifest says how many, and which knowledge base they are for: that of the retrievers, or the one it was
+    before a fold was held out.
     """
-    drop = kb.known("train") if known == "drop" else None
-    found = top_k(scorer, queries, min(k, kb.n_entities), drop=drop, progress=progress)
-    return Lists(queries, found, Manifest(kb.name, digest or kb.digest, split, found.k, known, model))
+    kb = retrievers.kb
+    drop = kb.known("train") if manifest.known == "drop" else None
+    found = retrievers.top_k(queries, min(manifest.k, kb.n_entities), drop=drop, progress=progress)
+    return Lists(queries, found, replace(manifest, k=found.k))
 
 
 def distinct_lists(lists: Lists) -> tuple[Lists, Ints]:

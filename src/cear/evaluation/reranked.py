@@ -14,11 +14,19 @@ from cear.evaluation.ranking import Golds, as_mentions
 from cear.nouns import NO_ENTITY, SPLITS, Floats, Ints, Ranks
 
 
-def rank_in_lists(lists: Lists, scores: Floats, gold: Golds, known: KnownAnswers, outside: Ranks) -> Ranks:
+def rank_in_lists(
+    lists: Lists,
+    scores: Floats,
+    gold: Golds,
+    known: KnownAnswers,
+    outside: Ranks,
+    heights: Floats | None = None,
+) -> Ranks:
     """The filtered rank of each gold: within its list by `scores`, or behind its list as Stage 1 ranked it.
 
-    Nothing is dropped: a gold that its list lacks keeps its Stage-1 rank, `outside`. Whoever tied with it there and
-    got into the list stands above it now. Of several mentions of a gold the best counts.
+    Nothing is dropped: a gold that its list lacks keeps its Stage-1 rank, `outside`, behind whoever got into the list
+    from below it or from a tie with it. Of several mentions of a gold the best counts. `heights` are Stage 1's scores
+    of the golds, for lists that hold more than Stage 1's own best; without them nobody came from below.
     """
     entities = lists.candidates.entities
     _refuse_bad_scores(scores, entities)
@@ -28,19 +36,27 @@ def rank_in_lists(lists: Lists, scores: Floats, gold: Golds, known: KnownAnswers
     height = np.max(scores, axis=1, where=is_gold, initial=-np.inf, keepdims=True)
     above = (competes & (scores > height)).sum(axis=1)
     tied = (competes & (scores == height)).sum(axis=1)
-    overtook = np.clip(competes.sum(axis=1) - outside.above, 0, outside.tied)
-    return Ranks(np.where(found, above, outside.above + overtook), np.where(found, tied, outside.tied - overtook))
+    from_below = 0 if heights is None else (competes & (lists.candidates.scores < heights[:, None])).sum(axis=1)
+    from_tie = np.clip(competes.sum(axis=1) - from_below - outside.above, 0, outside.tied)
+    behind = Ranks(outside.above + from_below + from_tie, outside.tied - from_tie)
+    return Ranks(np.where(found, above, behind.above), np.where(found, tied, behind.tied))
 
 
 def reranked(
-    before: Evaluation, kb: KnowledgeBase, lists: Lists, scores: Floats, *, seconds: float = 0.0
+    before: Evaluation,
+    kb: KnowledgeBase,
+    lists: Lists,
+    scores: Floats,
+    *,
+    heights: Floats | None = None,
+    seconds: float = 0.0,
 ) -> Evaluation:
-    """The evaluation after Stage 2, which keeps the one before it as `before`."""
+    """The evaluation after Stage 2, which keeps the one before it as `before`; `heights` as in `rank_in_lists`."""
     same = np.array_equal(before.queries.entity, lists.queries.entity)
     if not same or not np.array_equal(before.queries.relation, lists.queries.relation):
         raise MismatchError("The lists are not those of the evaluated queries. Make them from the same queries.")
     known = kb.known(*SPLITS[: SPLITS.index(before.split) + 1], mentions=True)
-    ranks = rank_in_lists(lists, scores, before.golds, known, before.ranks)
+    ranks = rank_in_lists(lists, scores, before.golds, known, before.ranks, heights)
     return replace(before, ranks=ranks, before=before, seconds=before.seconds + seconds)
 
 

@@ -1,4 +1,4 @@
-"""Every setting of Stage 2 and its default, in one place. The defaults are the paper's, on the embedded encoder."""
+"""Every setting of Stage 2 and its default, in one place. `sequence` has the paper's, on the embedded encoder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,36 @@ from cear.settings import Settings
 EMBEDDED = "embedded"
 
 
-class SequenceConfig(Settings):
+class RerankerConfig(Settings):
+    """What every re-ranker is trained by."""
+
+    encoder: str = EMBEDDED
+    """Who reads the texts: embedded (all-MiniLM-L6-v2), a folder with a Hugging Face encoder, or a name on its hub."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """In hidden layers; attention has none, which keeps it fused."""
+    loss: Literal["bce", "softmax"] = "softmax"
+    """bce judges every candidate on its own, as the paper does; softmax compares them."""
+    learning_rate: PositiveFloat = 1e-3
+    """At the start; it falls linearly to zero."""
+    max_tokens: PositiveInt = 5000
+    """Tokens in a batch of training, padding included."""
+    lists: PositiveInt | None = None
+    """Training lists in an epoch, drawn anew each time; null takes all."""
+    epochs: PositiveInt = 10
+    """Passes over the training lists, at most."""
+    validate_facts: PositiveInt = 500
+    """Validation facts, two queries each, that choose the best epoch."""
+    patience: PositiveInt = 3
+    """Epochs without a better MRR before training stops early."""
+    checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
+    """Seconds between two checkpoints inside an epoch: what a kill may cost."""
+
+
+class SequenceConfig(RerankerConfig):
     """The paper's re-ranker: the query and its candidates in one sequence of a language model."""
 
     kind: Literal["sequence"] = "sequence"
     """Which re-ranker."""
-    encoder: str = EMBEDDED
-    """embedded (all-MiniLM-L6-v2), a folder with a Hugging Face encoder, or a name on its hub."""
     init: Literal["pretrained", "random"] = "pretrained"
     """random forgets what the encoder learned from text: an ablation."""
     attention: Literal["cross", "independent"] = "cross"
@@ -32,23 +55,40 @@ class SequenceConfig(Settings):
     """scores gives Stage 1's scores and ranks to the head, and starts from Stage 1's order."""
     hidden: PositiveInt = 100
     """Width of the head's hidden layer."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """In the encoder's hidden layers; its attention has none, which keeps attention fused."""
     loss: Literal["bce", "softmax"] = "bce"
     """bce judges every candidate on its own, as the paper does; softmax compares them."""
     learning_rate: PositiveFloat = 2e-5
     """Of the encoder, at the start; it falls linearly to zero."""
     head_learning_rate: PositiveFloat = 1e-3
     """Of the head, which starts from nothing."""
-    max_tokens: PositiveInt = 5000
-    """Tokens in a batch of training, padding included."""
-    lists: PositiveInt | None = None
-    """Training lists in an epoch, drawn anew each time; null takes all."""
-    epochs: PositiveInt = 10
+
+
+class WideConfig(RerankerConfig):
+    """Each candidate is one token: its text, what the retrievers say of it, what the graph says of it."""
+
+    kind: Literal["wide"] = "wide"
+    """Which re-ranker."""
+    text: bool = True
+    """Text vectors of subject, relation and candidates; false leaves them out, as with the groups below."""
+    scores: bool = True
+    """Stage 1's probability and rank, beside the log-probability that every final score starts from."""
+    others: bool = True
+    """What the retrievers of `candidates.also` say."""
+    graph: bool = True
+    """Counts of training facts: degrees, frequencies, shared neighbours."""
+    attention: Literal["cross", "independent"] = "cross"
+    """independent lets a candidate see the query and itself alone: an ablation."""
+    text_tokens: PositiveInt = 48
+    """A text is cut to so many tokens before it is encoded."""
+    width: PositiveInt = 128
+    """Of a token."""
+    layers: PositiveInt = 2
+    """Of the transformer over query and candidates."""
+    heads: PositiveInt = 4
+    """Of its attention."""
+    max_tokens: PositiveInt = 10_000
+    """Candidates and queries in a batch of training."""
+    epochs: PositiveInt = 3
     """Passes over the training lists, at most."""
-    validate_facts: PositiveInt = 500
+    validate_facts: PositiveInt = 3000
     """Validation facts, two queries each, that choose the best epoch."""
-    patience: PositiveInt = 3
-    """Epochs without a better MRR before training stops early."""
-    checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
-    """Seconds between two checkpoints inside an epoch: what a kill may cost."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from cear.candidates import Lists
+from cear.candidates import Lists, Retrievers
 from cear.data import KnowledgeBase
 from cear.files import read_json, write_json
 from cear.nouns import NO_ENTITY, Bools, Floats, Ints, Queries
 from cear.progress import Progress, silent
 from cear.reranking.batches import fill
-from cear.reranking.config import SequenceConfig
+from cear.reranking.config import RerankerConfig, SequenceConfig
 from cear.reranking.encoders import load_encoder, positions, special_tokens
 from cear.reranking.features import stage1_features
 from cear.reranking.model import CrossEntityModel
@@ -31,6 +31,39 @@ class Reranker(Protocol):
 
     def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
         """A score for each candidate, (query, candidate), higher is better; -inf where a list is padded."""
+
+
+class Trainable(Reranker, Protocol):
+    """A re-ranker that learns from lists whose answers are known."""
+
+    @property
+    def config(self) -> RerankerConfig:
+        """Its settings."""
+
+    @property
+    def model(self) -> nn.Module:
+        """Its weights."""
+
+    def inputs(self, lists: Lists, seen_by: Retrievers | None = None) -> Floats:
+        """The numbers it reads beside texts, (list, candidate, number), as these retrievers see them, or its own."""
+
+    def prepare(self, inputs: Floats) -> None:
+        """See the inputs of all training lists before the first of them is learned from."""
+
+    def score(self, lists: Lists, inputs: Floats) -> Tensor:
+        """The scores of a batch of lists, (list, candidate), with gradients."""
+
+    def lengths(self, lists: Lists) -> Ints:
+        """The tokens that each list costs, (list,): what batches are filled by."""
+
+    def shortened(self, lists: Lists) -> Bools:
+        """Which lists had to be cut to fit, (list,)."""
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Parameters with their learning rates, for an optimiser."""
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write what `from_pretrained` needs."""
 
 
 class SequenceReranker:
@@ -60,11 +93,19 @@ class SequenceReranker:
                 bar.advance(len(rows))
         return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)
 
-    def score(self, lists: Lists, features: Floats) -> Tensor:
+    def inputs(self, lists: Lists, seen_by: Retrievers | None = None) -> Floats:
+        """What Stage 1 says, which the lists themselves tell."""
+        del seen_by
+        return stage1_features(lists.candidates)
+
+    def prepare(self, inputs: Floats) -> None:
+        """Nothing: the features have one scale for every list."""
+
+    def score(self, lists: Lists, inputs: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
         order = self._order(lists)
         entities = np.take_along_axis(lists.candidates.entities, order, axis=1)
-        seen = torch.from_numpy(np.take_along_axis(features, order[..., None], axis=1))
+        seen = torch.from_numpy(np.take_along_axis(inputs, order[..., None], axis=1))
         scores: Tensor = self.model(self._assemble(lists.queries, entities), self._per_sequence(seen))
         back = torch.from_numpy(np.argsort(order, axis=1))
         return scores.view(entities.shape).gather(1, back)
@@ -81,6 +122,14 @@ class SequenceReranker:
     def shortened(self, lists: Lists) -> Bools:
         """Which lists have surface forms cut below the configured tokens, because they would not fit, (list,)."""
         return self._assembler.widths(lists.queries, lists.candidates.entities) < self.config.form_tokens
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """One learning rate for the encoder and one for the head."""
+        head = [parameter for name, parameter in self.model.named_parameters() if not name.startswith("encoder.")]
+        return [
+            {"params": [*self.model.encoder.parameters()], "lr": self.config.learning_rate},
+            {"params": head, "lr": self.config.head_learning_rate},
+        ]
 
     def save_pretrained(self, folder: Path) -> None:
         """Write encoder, tokenizer, head and settings: all that `from_pretrained` needs beside the KB."""

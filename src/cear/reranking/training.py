@@ -12,19 +12,16 @@ import torch
 from torch import Tensor
 
 from cear.candidates import Lists, labels
-from cear.data import KnowledgeBase
+from cear.data import KnowledgeBase, KnownAnswers
 from cear.errors import DataError
-from cear.nouns import NO_ENTITY, Ints
+from cear.nouns import NO_ENTITY, Floats, Ints
 from cear.progress import Progress, silent
 from cear.reranking.batches import deal
-from cear.reranking.config import SequenceConfig
-from cear.reranking.features import stage1_features
 from cear.reranking.losses import LIST_LOSSES
-from cear.reranking.model import CrossEntityModel
-from cear.reranking.reranker import SequenceReranker
+from cear.reranking.reranker import Reranker, Trainable
 from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit
 
-Validate = Callable[[SequenceReranker], float]
+Validate = Callable[[Reranker], float]
 
 
 class Stage2Task:
@@ -33,8 +30,17 @@ class Stage2Task:
     Every random choice, dropout included, is a function of (seed, epoch, step).
     """
 
-    def __init__(self, reranker: SequenceReranker, lists: Lists, kb: KnowledgeBase, validate: Validate, *, seed: int):
-        positive = labels(lists, kb.known("train"))
+    def __init__(
+        self,
+        reranker: Trainable,
+        lists: Lists,
+        inputs: Floats,
+        answers: KnownAnswers,
+        validate: Validate,
+        *,
+        seed: int,
+    ) -> None:
+        positive = labels(lists, answers)
         useful = np.flatnonzero(positive.any(axis=1))  # a list without an answer has no order to learn
         if not len(useful):
             raise DataError(
@@ -43,11 +49,13 @@ class Stage2Task:
             )
         self.model = reranker.model
         self._reranker, self._lists, self._positive = reranker, lists[useful], positive[useful]
-        self._features = stage1_features(self._lists.candidates)
+        self._inputs = inputs[useful]
         self._lengths = reranker.lengths(self._lists)
         self._validate, self._seed = validate, seed
         self._batches = lru_cache(maxsize=2)(self._deal)
-        self.optimizer = build_optimizer(reranker.model, reranker.config)
+        groups = reranker.parameter_groups()
+        self._rates = [group["lr"] for group in groups]
+        self.optimizer = torch.optim.AdamW(groups, fused=True)
 
     def __len__(self) -> int:
         """Batches in an epoch; each epoch deals anew, so later ones may differ by a few."""
@@ -70,15 +78,13 @@ class Stage2Task:
 
     def _loss(self, rows: Ints) -> Tensor:
         lists = self._lists[rows]
-        scores = self._reranker.score(lists, self._features[rows])
+        scores = self._reranker.score(lists, self._inputs[rows])
         real = torch.from_numpy(lists.candidates.entities != NO_ENTITY)
         return LIST_LOSSES[self._reranker.config.loss](scores, torch.from_numpy(self._positive[rows]), real)
 
     def _set_rates(self, done: float) -> None:
-        """Both learning rates fall linearly to zero over the training."""
-        config = self._reranker.config
-        rates = (config.learning_rate, config.head_learning_rate)
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+        """Every learning rate falls linearly to zero over the training."""
+        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * (1 - done)
 
     def _deal(self, epoch: int) -> list[Ints]:
@@ -89,33 +95,27 @@ class Stage2Task:
         return [chosen[batch] for batch in deal(self._lengths[chosen], self._reranker.config.max_tokens, rng)]
 
 
-def build_optimizer(model: CrossEntityModel, config: SequenceConfig) -> torch.optim.Optimizer:
-    """AdamW, with one learning rate for the encoder and one for the head."""
-    head = [parameter for name, parameter in model.named_parameters() if not name.startswith("encoder.")]
-    groups = [
-        {"params": [*model.encoder.parameters()], "lr": config.learning_rate},
-        {"params": head, "lr": config.head_learning_rate},
-    ]
-    return torch.optim.AdamW(groups, fused=True)
-
-
 def train_stage2(
-    kb: KnowledgeBase,
-    config: SequenceConfig,
+    reranker: Trainable,
     lists: Lists,
+    kb: KnowledgeBase,
     folder: Path,
     *,
+    inputs: Floats | None = None,
     validate: Validate,
     seed: int = 0,
-    download: bool = False,
     deadline: Deadline = NO_DEADLINE,
     progress: Progress = silent,
-) -> tuple[SequenceReranker, State]:
-    """The re-ranker that was best on validation, and how training went; resumes what `folder` holds."""
-    reranker = SequenceReranker(kb, config, seed=seed, download=download)
-    task = Stage2Task(reranker, lists, kb, validate, seed=seed)
+) -> State:
+    """Train a re-ranker to its best on validation, and say how it went; resumes what `folder` holds.
+
+    `inputs` are what `Trainable.inputs` says of the lists; cross-fitted ones by the retrievers of each fold.
+    """
+    inputs = reranker.inputs(lists) if inputs is None else inputs
+    reranker.prepare(inputs)
+    task = Stage2Task(reranker, lists, inputs, kb.known("train"), validate, seed=seed)
+    config = reranker.config
     schedule = Schedule(config.epochs, 1, config.patience, config.checkpoint_seconds)
-    described = f"{config.model_dump_json()} {seed} {kb.digest} {lists.manifest}"
+    described = f"{config.model_dump_json()} {seed} {kb.digest} {lists.manifest} {len(lists)}"
     fingerprint = hashlib.sha256(described.encode()).hexdigest()
-    state = fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
-    return reranker, state
+    return fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from cear.candidates import CandidatesConfig, CrossfitConfig, crossfit_lists, fold_by_pair
+from cear.candidates import CandidatesConfig, CrossfitConfig, crossfit_folds, fold_by_pair
 from cear.config import RunConfig
 from cear.data import KnowledgeBase
 from cear.errors import ConfigError, MismatchError
@@ -69,7 +69,7 @@ def test_rules_are_no_scorer_to_be_built() -> None:
 def test_lists_of_a_fold_are_made_by_rules_that_never_saw_it(towns: KnowledgeBase, tmp_path: Path) -> None:
     crossfit = CrossfitConfig(folds=5, use=1)
     config = CandidatesConfig(k=10, known="keep")
-    lists = crossfit_lists(towns, RULES, config, crossfit, tmp_path, validate_on=lambda _: lambda _: 1.0)
+    lists = crossfit_folds(towns, RULES, config, crossfit, tmp_path, validate_on=lambda _: lambda _: 1.0)[0].lists
     fold_of = fold_by_pair(towns.facts("train"), 5, seed=0)
     blind = RuleRetriever(learn_rules(towns.facts("train")[fold_of != 0], 30, 3, RULES.rules))
     assert np.array_equal(lists.candidates.scores, top_k(blind, lists.queries, 10).scores)

@@ -1,0 +1,5 @@
+"""The wide re-ranker: a candidate is one token, so that hundreds of them can attend to each other."""
+
+from cear.reranking.wide.reranker import WideReranker
+
+__all__ = ["WideReranker"]

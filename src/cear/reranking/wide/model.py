@@ -1,0 +1,85 @@
+"""The wide re-ranker's network: one token for the query, one for each candidate, attention over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from cear.reranking.config import WideConfig
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WideBatch:
+    """What the network reads of some lists."""
+
+    relation: Tensor  # (list,)
+    query_text: Tensor | None  # (list, 2 text width): subject and relation
+    candidate_text: Tensor | None  # (list, candidate, text width)
+    numbers: Tensor  # (list, candidate, number): Stage 1's log-probability first
+    real: Tensor  # (list, candidate): False where padded
+
+
+class WideModel(nn.Module):
+    """Score = scaled Stage-1 log-probability + a head over a small transformer.
+
+    The head starts at zero, so that an untrained model is Stage 1. Candidates have no positions: a list in another
+    order has the same scores in that order.
+    """
+
+    def __init__(self, config: WideConfig, *, relations: int, text_width: int, numbers: int, seed: int) -> None:
+        super().__init__()
+        self.config = config
+        width = config.width
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.relation = nn.Embedding(relations, width)
+            self.numbers = nn.Sequential(nn.Linear(numbers, width), nn.GELU(), nn.Linear(width, width))
+            self.kind = nn.Parameter(torch.randn(2, width) * 0.02)  # a query or a candidate
+            if config.text:
+                self.query_text = nn.Linear(2 * text_width, width)
+                self.candidate_text = nn.Linear(2 * text_width, width, bias=False)
+            layer = nn.TransformerEncoderLayer(
+                width, config.heads, 4 * width, config.dropout, "gelu", batch_first=True, norm_first=True
+            )
+            self.layers = nn.TransformerEncoder(layer, config.layers, enable_nested_tensor=False)
+            last = nn.Linear(width, 1)
+            self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.GELU(), last)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.scale = nn.Parameter(torch.ones(()))
+        self.mean: Tensor
+        self.deviation: Tensor
+        self.register_buffer("mean", torch.zeros(numbers))
+        self.register_buffer("deviation", torch.ones(numbers))
+
+    def forward(self, batch: WideBatch) -> Tensor:
+        """The score of each candidate, (list, candidate)."""
+        query: Tensor = self.relation(batch.relation) + self.kind[0]
+        candidates: Tensor = self.numbers((batch.numbers - self.mean) / self.deviation) + self.kind[1]
+        candidates = candidates + query.unsqueeze(1)  # which relation is asked for decides what a number means
+        if batch.query_text is not None and batch.candidate_text is not None:
+            query = query + self.query_text(batch.query_text)
+            subject = batch.query_text[:, : batch.candidate_text.shape[-1]].unsqueeze(1)
+            both = torch.cat([batch.candidate_text, batch.candidate_text * subject], -1)
+            candidates = candidates + self.candidate_text(both)
+        tokens = torch.cat([query.unsqueeze(1), candidates], 1)
+        states = self.layers(tokens, mask=self._blocked(tokens.shape[1]), src_key_padding_mask=_padding(batch.real))
+        change: Tensor = self.head(states[:, 1:]).squeeze(-1)
+        return self.scale * batch.numbers[..., 0] + change
+
+    def _blocked(self, length: int) -> Tensor | None:
+        """Who may not see whom: without attention between candidates, each sees the query and itself."""
+        if self.config.attention == "cross":
+            return None
+        blocked = ~torch.eye(length, dtype=torch.bool)
+        blocked[:, 0] = False
+        return blocked
+
+
+def _padding(real: Tensor) -> Tensor | None:
+    """Which tokens are padding, the query's never; None where there is none, which is faster."""
+    if bool(real.all()):
+        return None
+    return torch.cat([torch.zeros(len(real), 1, dtype=torch.bool), ~real], 1)

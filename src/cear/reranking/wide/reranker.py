@@ -1,0 +1,109 @@
+"""The wide re-ranker behind the contract of Stage 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.candidates import Lists, Retrievers
+from cear.files import read_json, write_json
+from cear.nouns import NO_ENTITY, Bools, Floats, Ints
+from cear.progress import Progress, silent
+from cear.reranking.batches import fill
+from cear.reranking.config import WideConfig
+from cear.reranking.wide.evidence import Evidence, n_numbers
+from cear.reranking.wide.model import WideBatch, WideModel
+from cear.reranking.wide.text_vectors import text_vectors
+from cear.tensors import read_tensors, write_tensors
+
+WEIGHTS, CONFIG = "wide.safetensors", "reranker.json"
+
+
+class WideReranker:
+    """Reads each candidate as one vector, and all candidates of a list together."""
+
+    def __init__(
+        self,
+        retrievers: Retrievers,
+        config: WideConfig,
+        *,
+        seed: int = 0,
+        download: bool = False,
+        progress: Progress = silent,
+    ) -> None:
+        kb = retrievers.kb
+        self.config, self._seed, self._n_relations = config, seed, kb.n_relations
+        self._evidence = Evidence(retrievers, config)
+        self._texts = text_vectors(kb, config, download=download, progress=progress) if config.text else None
+        self.model = WideModel(
+            config,
+            relations=2 * kb.n_relations,
+            text_width=0 if self._texts is None else self._texts[0].shape[1],
+            numbers=n_numbers(config, len(retrievers.also)),
+            seed=seed,
+        )
+
+    @torch.inference_mode()
+    def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
+        """A score for each candidate; it depends on its own list alone, and not on the order of the list."""
+        self.model.eval()
+        scores = np.empty(lists.candidates.entities.shape, np.float32)
+        with progress("Re-ranking", len(lists)) as bar:
+            for rows in fill(self.lengths(lists), self.config.max_tokens):
+                scores[rows] = self.score(lists[rows], self.inputs(lists[rows])).numpy()
+                bar.advance(len(rows))
+        return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)
+
+    def inputs(self, lists: Lists, seen_by: Retrievers | None = None) -> Floats:
+        """The numbers of each candidate as these retrievers see it, (list, candidate, number), or its own."""
+        return (self._evidence if seen_by is None else Evidence(seen_by, self.config)).of(lists)
+
+    def prepare(self, inputs: Floats) -> None:
+        """Take the mean and deviation of each number from the lists that it will learn from."""
+        flat = torch.from_numpy(inputs).flatten(0, 1)
+        self.model.mean.copy_(flat.mean(0))
+        self.model.deviation.copy_(flat.std(0).clamp_min(1e-6))
+
+    def score(self, lists: Lists, inputs: Floats) -> Tensor:
+        """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
+        entities = torch.from_numpy(lists.candidates.entities)
+        relation = torch.from_numpy(lists.queries.relation)
+        query_text = candidate_text = None
+        if self._texts is not None:
+            of_entities, of_relations = self._texts
+            subject = of_entities[torch.from_numpy(lists.queries.entity)]
+            query_text = torch.cat([subject, of_relations[relation % self._n_relations]], -1)
+            candidate_text = of_entities[entities.clamp_min(0)]
+        numbers = torch.from_numpy(inputs)
+        scores: Tensor = self.model(WideBatch(relation, query_text, candidate_text, numbers, entities != NO_ENTITY))
+        return scores
+
+    def lengths(self, lists: Lists) -> Ints:
+        """The tokens that each list costs, (list,)."""
+        return np.full(len(lists), 1 + lists.candidates.k)
+
+    def shortened(self, lists: Lists) -> Bools:
+        """Which lists had to be cut to fit: none."""
+        return np.zeros(len(lists), bool)
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """One learning rate for everything."""
+        return [{"params": [*self.model.parameters()], "lr": self.config.learning_rate}]
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write weights and settings; texts and counts come from the knowledge base."""
+        write_tensors(folder / WEIGHTS, dict(self.model.state_dict()))
+        write_json(folder / CONFIG, {"config": self.config.model_dump(), "seed": self._seed})
+
+    @classmethod
+    def from_pretrained(cls, folder: Path, retrievers: Retrievers) -> Self:
+        """The re-ranker saved in a folder, reading the lists of these retrievers."""
+        saved = read_json(folder / CONFIG)
+        config = WideConfig.parse(saved["config"], source=str(folder / CONFIG))
+        reranker = cls(retrievers, config, seed=saved["seed"])
+        reranker.model.load_state_dict(read_tensors(folder / WEIGHTS)[0])
+        return reranker

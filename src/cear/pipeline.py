@@ -114,13 +114,16 @@ class Run:
 
     def _second_details(self, second: SecondStage) -> dict[str, Any]:
         """What a table says about Stage 2."""
-        training = second.training
+        training, settings = second.training, self.config.reranker
+        assert settings is not None
         return {
+            "kind": settings.kind,
             "k": self.config.candidates.k,
             "epochs": training.epoch,
             "best_epoch": training.best_epoch,
             "valid_mrr": training.best,
-            "lists": second.lists,
+            "lists": min(settings.lists or second.lists, second.lists),
+            "lists_with_answers": second.lists,
             "training_seconds": training.seconds,
             "shortened": second.shortened,
             "fusion": list(second.fusion.weights),
@@ -250,9 +253,8 @@ def take_over(other: Path, out: Path, config: RunConfig, kb: KnowledgeBase) -> N
     _refuse_other(other, "digest", read_json(other / "run.json")["digest"], kb.digest)
     for key in ("seed", "stage1"):
         _refuse_other(other, key, getattr(there, key), getattr(config, key))
-    mine, its = config.candidates, there.candidates
-    alike = (mine.crossfit, mine.also) == (its.crossfit, its.also)  # another k needs other lists, no other folds
-    parts = ["stage1", *(["crossfit"] if alike else []), *(["candidates"] if mine == its else [])]
+    mine, its = config.candidates, there.candidates  # another k needs other lists, and no other folds
+    parts = ["stage1", *["crossfit"] * (mine.crossfit == its.crossfit), *["candidates"] * (mine == its)]
     for part in parts:
         if (other / part).exists() and not (out / part).exists():
             shutil.copytree(other / part, out / f".{part}.partial")

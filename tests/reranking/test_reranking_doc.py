@@ -12,20 +12,32 @@ import yaml
 
 from cear.candidates import CandidatesConfig, CrossfitConfig
 from cear.config import RunConfig
-from cear.reranking import SequenceConfig, SequenceReranker
+from cear.reranking import SequenceConfig, SequenceReranker, WideConfig
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reranking.md").read_text(encoding="utf-8")
+WIDE = (Path(__file__).parents[2] / "docs" / "wide.md").read_text(encoding="utf-8")
 SETTINGS = [name for group in (SequenceConfig, CandidatesConfig, CrossfitConfig) for name in group.model_fields]
 
 
-def code(language: str) -> str:
-    found: str = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
+def code(language: str, page: str = PAGE) -> str:
+    found: str = re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
     return found
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_is_on_the_page(name: str) -> None:
     assert f"`{name}`" in PAGE
+
+
+@pytest.mark.parametrize("name", WideConfig.model_fields)
+def test_every_setting_of_the_wide_one_is_on_its_page(name: str) -> None:
+    assert re.search(rf"`{name}[`:]", WIDE)
+
+
+def test_the_configuration_of_the_wide_one_is_one() -> None:
+    config = RunConfig.model_validate(yaml.safe_load(code("yaml", WIDE)))
+    assert isinstance(config.reranker, WideConfig)
+    assert config.candidates.also["rules"].model == "rules"
 
 
 def test_the_configuration_is_one() -> None:

@@ -84,7 +84,8 @@ def _model(record: Mapping[str, Any]) -> str:
     second = details.pop("reranker", None)
     words = [str(record.get("model", "?")), *(f"{key} {value}" for key, value in details.items())]
     if second:
-        words.append(f"re-ranked, k {second['k']}, {second['lists']:,} lists, epochs {second['epochs']}")
+        lists = f"{second['lists']:,} lists in an epoch, epochs {second['epochs']}"
+        words.append(f"{second['kind']} re-ranker, k {second['k']}, {lists}")
     return ", ".join(words)
 
 

@@ -46,7 +46,7 @@ class TestPublished:
     @staticmethod
     def own_name(path: Path) -> str:
         """What a command calls a configuration: its path, but the demo has its own command."""
-        return "demo" if path.parent.name == "demo" else str(path.relative_to(ROOT))
+        return "demo" if path.name == "config.yaml" else str(path.relative_to(ROOT))
 
 
 class TestOverrides:

@@ -64,7 +64,7 @@ def reranked(
         raise MismatchError("The lists are not those of the evaluated queries. Make them from the same queries.")
     known = kb.known(*SPLITS[: SPLITS.index(before.split) + 1], mentions=True)
     ranks = rank_in_lists(lists, scores, before.golds, known, before.ranks, heights)
-    listed: Bools = among(lists.candidates.entities, before.golds).any(axis=1)
+    listed = np.asarray(among(lists.candidates.entities, before.golds).any(axis=1))
     return replace(before, ranks=ranks, before=before, listed=listed, seconds=before.seconds + seconds)
 
 

@@ -21,6 +21,8 @@ class LossConfig(Settings):
     """γ of self_adversarial."""
     temperature: float = 1.0
     """α of self_adversarial: how much the hardest negatives count."""
+    subsampling: bool = False
+    """With self_adversarial, facts whose questions have many answers count less, as in RotatE's own code."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Share of a bce label that is spread over all entities."""
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cear.data import KnowledgeBase
 from cear.progress import Progress, silent
-from cear.retrieval.batches import Batch, TrainingQueries
+from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.losses import LOSSES
 from cear.retrieval.models import build_scorer
@@ -33,8 +33,10 @@ class Stage1Task:
         self.optimizer = build_optimizer(scorer, config.optimizer)
         self._config = config
         self._validate = validate
+        known = kb.known("train")
+        weights = subsampling_weights(known, kb.n_relations) if config.loss.subsampling else None
         self._queries = TrainingQueries(
-            kb.known("train"), kb.n_entities, size=config.batch, negatives=config.loss.negatives, seed=seed
+            known, kb.n_entities, size=config.batch, negatives=config.loss.negatives, seed=seed, weights=weights
         )
 
     def __len__(self) -> int:
@@ -105,6 +107,8 @@ def train_scorer(
     scorer = build_scorer(config, kb.n_entities, kb.n_relations, seed=seed)
     task = Stage1Task(scorer, kb, config, validate, seed=seed)
     schedule = Schedule(config.epochs, config.validate_every, config.patience, config.checkpoint_seconds)
-    fingerprint = hashlib.sha256(f"{config.model_dump_json(exclude={'rules'})} {seed} {kb.digest}".encode()).hexdigest()
+    # Without defaults: a setting that is added later leaves the trainings of today what they are.
+    settings = config.model_dump_json(exclude={"rules"}, exclude_defaults=True)
+    fingerprint = hashlib.sha256(f"{settings} {seed} {kb.digest}".encode()).hexdigest()
     state = fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
     return scorer, state

@@ -35,8 +35,8 @@ PUBLIC: dict[str, str] = {
     ),
     "cear.retrieval": (
         "Atom ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule MODELS Retriever RotatE "
-        "RuleBook RuleRetriever RulesConfig Scorer SideTraining Stage1Config TransE build_scorer learn_rules "
-        "load_rules load_stage1 save_rules top_k train_extreme_text train_stage1"
+        "RuleBook RuleRetriever RulesConfig Scorer SearchesItself SideTraining Stage1Config TransE build_scorer "
+        "learn_rules load_rules load_stage1 save_rules top_k train_extreme_text train_stage1"
     ),
 }
 

@@ -80,7 +80,7 @@ def crossfit_folds(
     `folder` keeps the trainings and the lists of the folds; an interrupted one continues there.
     """
     if crossfit.epochs is not None:
-        stage1 = stage1.model_copy(update={"epochs": crossfit.epochs})
+        stage1 = stage1.with_epochs(crossfit.epochs)
     fold_of = fold_by_pair(kb.facts("train"), crossfit.folds, seed=seed)
 
     def fold(number: int) -> Fold:

@@ -1,4 +1,4 @@
-"""Stage 1: fast scorers and rules that rank every entity, losses and training, and exact top-k search."""
+"""Stage 1: fast scorers, rules and label trees that rank every entity, losses and training, and exact top-k search."""
 
 from cear.retrieval.complex import ComplEx
 from cear.retrieval.config import Stage1Config
@@ -16,7 +16,7 @@ from cear.retrieval.rules import (
     load_rules,
     save_rules,
 )
-from cear.retrieval.scorer import DotProductScorer, Retriever, Scorer
+from cear.retrieval.scorer import DotProductScorer, Retriever, Scorer, SearchesItself
 from cear.retrieval.search import top_k
 from cear.retrieval.stage1 import load_stage1, train_stage1
 from cear.retrieval.transe import TransE
@@ -36,6 +36,7 @@ __all__ = [
     "RuleRetriever",
     "RulesConfig",
     "Scorer",
+    "SearchesItself",
     "SideTraining",
     "Stage1Config",
     "TransE",

@@ -105,6 +105,6 @@ def train_scorer(
     scorer = build_scorer(config, kb.n_entities, kb.n_relations, seed=seed)
     task = Stage1Task(scorer, kb, config, validate, seed=seed)
     schedule = Schedule(config.epochs, config.validate_every, config.patience, config.checkpoint_seconds)
-    fingerprint = hashlib.sha256(f"{config.model_dump_json(exclude={'rules'})} {seed} {kb.digest}".encode()).hexdigest()
+    fingerprint = hashlib.sha256(f"{config.that_counts()} {seed} {kb.digest}".encode()).hexdigest()
     state = fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
     return scorer, state

@@ -1,10 +1,11 @@
 """Stage 1: fast scorers, rules and label trees that rank every entity, losses and training, and exact top-k search."""
 
 from cear.retrieval.complex import ComplEx
+from cear.retrieval.complex_lstm import ComplExLSTM
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.distmult import DistMult
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, train_extreme_text
-from cear.retrieval.models import MODELS, build_scorer
+from cear.retrieval.models import MODELS, TEXT_MODELS, build_scorer, scorer_for
 from cear.retrieval.rotate import RotatE
 from cear.retrieval.rules import (
     Atom,
@@ -23,8 +24,10 @@ from cear.retrieval.transe import TransE
 
 __all__ = [
     "MODELS",
+    "TEXT_MODELS",
     "Atom",
     "ComplEx",
+    "ComplExLSTM",
     "DistMult",
     "DotProductScorer",
     "ExtremeText",
@@ -45,6 +48,7 @@ __all__ = [
     "load_rules",
     "load_stage1",
     "save_rules",
+    "scorer_for",
     "top_k",
     "train_extreme_text",
     "train_stage1",

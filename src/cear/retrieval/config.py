@@ -46,16 +46,29 @@ class OptimizerConfig(Settings):
     """linear lets the step size fall to zero over all epochs, which Adam wants and Adagrad does by itself."""
 
 
-_OWN = {"rules": "rules", "extreme_text": "extreme_text"}  # models, and the group of settings that they alone read
+class LstmConfig(Settings):
+    """How complex_lstm reads names."""
+
+    tokens: PositiveInt = 10
+    """A name is cut to so many words."""
+    min_count: PositiveInt = 2
+    """A word that the training facts use less often shares the vector of unknown words."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Of the words' vectors and of the names', while training."""
+
+
+# Models, and the group of settings that they alone read.
+_OWN = {"rules": "rules", "extreme_text": "extreme_text", "complex_lstm": "lstm"}
 
 
 class Stage1Config(Settings):
     """The retriever and how it is trained. The defaults are ComplEx-N3."""
 
-    model: Literal["complex", "distmult", "rotate", "transe", "rules", "extreme_text"] = "complex"
+    model: Literal["complex", "distmult", "rotate", "transe", "complex_lstm", "rules", "extreme_text"] = "complex"
     """The scoring function; rules and extreme_text have settings of their own, and no other is read for them."""
     rules: RulesConfig = RulesConfig()
     extreme_text: ExtremeTextConfig = ExtremeTextConfig()
+    lstm: LstmConfig = LstmConfig()
     rank: PositiveInt = 128
     """Coordinates of an embedding; complex ones count once."""
     norm: Literal[1, 2] = 2

@@ -89,6 +89,13 @@ class DotProductScorer(Scorer):
         return self.query_vectors(queries) @ self.entity_vectors(among).T
 
 
+class Vectors(Protocol):
+    """Anything that has a vector for each of its rows: an `Embedding`, or an encoder of names."""
+
+    def __call__(self, index: Tensor | Ints | None) -> Tensor:
+        """The vectors of these rows, or all of them for None."""
+
+
 class Embedding(nn.Module):
     """A table of vectors, (row, width), that starts as `scale` times a standard normal."""
 

@@ -13,7 +13,7 @@ from cear.files import read_json, write_json
 from cear.progress import Progress, silent
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, origin_of, train_extreme_text
-from cear.retrieval.models import build_scorer
+from cear.retrieval.models import scorer_for
 from cear.retrieval.rules import RuleRetriever, RulesConfig, learn_rules, load_rules, save_rules
 from cear.retrieval.scorer import Retriever
 from cear.retrieval.training import train_scorer
@@ -50,7 +50,7 @@ def load_stage1(kb: KnowledgeBase, config: Stage1Config, folder: Path) -> Retrie
         return RuleRetriever(load_rules(folder / RULES, digest=kb.digest))
     if config.model == "extreme_text":
         return ExtremeText.load(folder, origin_of(kb, config.extreme_text))
-    scorer = build_scorer(config, kb.n_entities, kb.n_relations)
+    scorer = scorer_for(kb, config)
     scorer.load_state_dict(load_weights(folder))
     return scorer
 

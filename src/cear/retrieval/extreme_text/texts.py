@@ -18,7 +18,7 @@ def text_features(texts: pl.Series, *, buckets: int) -> Ragged:
     >>> features.row(0)[:2], features.row(1)  # new is 0, york is 1
     (array([0, 1]), array([1]))
     """
-    words = _words(texts)
+    words = words_of(texts)
     flat = words.explode()
     distinct = flat.unique().sort()
     ids = flat.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64)
@@ -51,7 +51,7 @@ def only(features: Ragged, kept: Bools) -> Ragged:
     return grouped(features.rows[inside], number[features.values[inside]], len(features))
 
 
-def _words(texts: pl.Series) -> pl.Series:
+def words_of(texts: pl.Series) -> pl.Series:
     """The words of each text in lower case; a text without any, such as "?!", is one word itself."""
     lower = pl.col("text").str.to_lowercase()
     words = lower.str.extract_all(_WORD)

@@ -13,8 +13,8 @@ PUBLIC: dict[str, str] = {
     "cear": "Answer KnowledgeBase Run RunConfig SequenceConfig Stage1Config load load_config open_run run",
     "cear.candidates": (
         "CandidatesConfig CrossfitConfig Fold Lists Manifest Retrievers among crossfit_folds distinct_lists "
-        "fold_by_pair hold_out joined labels load_retrievers make_lists read_lists scores_of train_retrievers "
-        "write_lists"
+        "fold_by_pair hold_out joined labels load_retrievers make_lists read_lists sample_queries scores_of "
+        "train_retrievers write_lists"
     ),
     "cear.cli": "app console main",
     "cear.data": (

@@ -10,7 +10,7 @@ import pytest
 import cear
 
 PUBLIC: dict[str, str] = {
-    "cear": "Answer KnowledgeBase Run RunConfig SequenceConfig Stage1Config load load_config open_run run",
+    "cear": "Answer KnowledgeBase Run RunConfig SequenceConfig Stage1Config WideConfig load load_config open_run run",
     "cear.candidates": (
         "CandidatesConfig CrossfitConfig Fold Lists Manifest Retrievers among crossfit_folds distinct_lists "
         "fold_by_pair hold_out joined labels load_retrievers make_lists read_lists sample_queries scores_of "

@@ -19,6 +19,7 @@ __all__ = [
     "RunConfig",
     "SequenceConfig",
     "Stage1Config",
+    "WideConfig",
     "load",
     "load_config",
     "open_run",
@@ -34,6 +35,7 @@ _HOMES = {
     "RunConfig": "cear.config",
     "SequenceConfig": "cear.reranking",
     "Stage1Config": "cear.retrieval",
+    "WideConfig": "cear.reranking",
     "load": "cear.data",
     "load_config": "cear.config",
     "open_run": "cear.pipeline",
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from cear.config import RunConfig, load_config
     from cear.data import KnowledgeBase, load
     from cear.pipeline import Answer, Run, open_run, run
-    from cear.reranking import SequenceConfig
+    from cear.reranking import SequenceConfig, WideConfig
     from cear.retrieval import Stage1Config
 
 

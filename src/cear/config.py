@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import Discriminator, NonNegativeInt, PositiveInt, Tag
+from pydantic import Discriminator, NonNegativeInt, PositiveInt, Tag, model_validator
 
 from cear.candidates import CandidatesConfig
 from cear.data import Variant
@@ -46,6 +46,15 @@ class RunConfig(Settings):
     """The second stage: sequence, the paper's, or wide, with a token for each candidate; null stops after Stage 1."""
     fusion: Literal["none", "known_answers"] = "known_answers"
     """known_answers weighs both stages, by how many answers of a query are known; none is Stage 2 alone, the paper."""
+
+    @model_validator(mode="after")
+    def _vectors_are_those_of_one_fold(self) -> Self:
+        """Vectors of two trainings have nothing in common, and those of one have seen the lists of the other."""
+        wants = isinstance(self.reranker, WideConfig) and self.reranker.vectors
+        crossfit = self.candidates.crossfit
+        if wants and (crossfit is None or crossfit.use != 1):
+            raise ValueError("reranker.vectors needs candidates.crossfit with use: 1; set it to false otherwise")
+        return self
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:

@@ -45,7 +45,7 @@ from cear.reranking import (
     load_encoder,
     train_stage2,
 )
-from cear.retrieval import Retriever
+from cear.retrieval import Retriever, load_stage1
 from cear.training import NO_DEADLINE, Deadline, State
 
 STAGE2, MODEL, FUSION, TRAINING = "stage2", "model", "fusion.json", "training.json"
@@ -88,7 +88,14 @@ def train_second_stage(
     look = _Look.at(config, settings.validate_facts, retrievers, progress)
     reranker: Trainable
     if isinstance(settings, WideConfig):
-        reranker = WideReranker(retrievers, settings, seed=config.seed, download=download, progress=progress)
+        reranker = WideReranker(
+            retrievers,
+            settings,
+            vectors_of=folds[0].retrievers.first,
+            seed=config.seed,
+            download=download,
+            progress=progress,
+        )
     else:
         reranker = SequenceReranker(kb, settings, seed=config.seed, download=download)
     lists = joined([fold.lists for fold in folds])
@@ -122,7 +129,9 @@ def open_second_stage(config: RunConfig, retrievers: Retrievers, folder: Path, *
     if isinstance(config.reranker, WideConfig):
         if int8:
             raise ConfigError("int8 is for the encoder of `kind: sequence`; wide reads texts only once. Leave it out.")
-        reranker = WideReranker.from_pretrained(place / MODEL, retrievers)
+        fold = folder / "crossfit" / "fold0"
+        vectors_of = load_stage1(retrievers.kb, config.stage1, fold) if config.reranker.vectors else None
+        reranker = WideReranker.from_pretrained(place / MODEL, retrievers, vectors_of=vectors_of)
     else:
         kind = Int8Reranker if int8 else SequenceReranker
         reranker = kind.from_pretrained(place / MODEL, retrievers.kb)

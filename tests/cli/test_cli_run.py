@@ -330,7 +330,7 @@ class TestHelp:
 def test_the_demo_trains_measures_and_answers(cear_: Cear, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     full = cear.config.load_config
     quick = ["stage1.epochs=1", "stage1.rank=4", "candidates.k=2", "candidates.crossfit.use=1"]
-    quick += ["reranker.lists=16", "reranker.validate_facts=4", "reranker.form_tokens=2"]
+    quick += ["reranker.lists=16", "reranker.validate_facts=4", "reranker.text=false"]
     monkeypatch.setattr(cear.config, "load_config", lambda path, overrides=(): full(path, [*overrides, *quick]))
     done = cear_("demo", "--out", tmp_path / "demo")
     assert done.code == 0, done.err

@@ -134,7 +134,7 @@ def test_only_norm_2_is_squared() -> None:
 @pytest.mark.parametrize("model", ["complex", "complex_lstm"])
 def test_the_same_seed_builds_the_same_scorer(model: str, kb: KnowledgeBase) -> None:
     config = Stage1Config.model_validate({"model": model, "rank": 3})
-    first, second, other = (scorer_for(kb, config, seed=seed).state_dict() for seed in (8, 8, 9))
+    first, second, other = (dict(scorer_for(kb, config, seed=seed).named_parameters()) for seed in (8, 8, 9))
     assert all(torch.equal(first[key], second[key]) for key in first)
     assert not any(torch.equal(first[key], other[key]) for key in first)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -128,11 +129,18 @@ def worlds(draw: st.DrawFn) -> tuple[Ints, Bools, Ints, int, int, Ints]:
     return draw(numbers), known, np.flatnonzero(~dropped), draw(st.integers(1, n)), gold, draw(numbers)
 
 
-@given(worlds())
-def test_it_is_the_rank_in_the_list_followed_by_the_rest(world: tuple[Ints, Bools, Ints, int, int, Ints]) -> None:
-    """Against the definition: put the list before everybody else, take the known away, count."""
+@given(worlds(), st.randoms(use_true_random=False), st.booleans())
+def test_it_is_the_rank_in_the_list_followed_by_the_rest(
+    world: tuple[Ints, Bools, Ints, int, int, Ints], random: Random, union: bool
+) -> None:
+    """Against the definition: put the list before everybody else, take the known away, count.
+
+    A list is Stage 1's own best, or, with Stage 1's score of the gold at hand, any entities at all.
+    """
     first, known, eligible, k, gold, second = world
     n = len(first)
+    if union:
+        eligible = np.array(random.sample(eligible.tolist(), min(k, len(eligible))))
     listed = eligible[np.argsort(-first[eligible], kind="stable")][:k]
     everybody = np.array([[e in listed, second[e] if e in listed else first[e]] for e in range(n)])
     competes = ~known
@@ -146,7 +154,10 @@ def test_it_is_the_rank_in_the_list_followed_by_the_rest(world: tuple[Ints, Bool
     scores = np.where(padded == NO_ENTITY, -INF, second[padded]).astype(float)
     facts = np.array([[0, 0, e] for e in np.flatnonzero(known)]).reshape(-1, 3)
     answers = KnownAnswers.of(facts, n, 1)
-    found = rank_in_lists(lists_of([padded]), scores[None], np.array([gold]), answers, stage1)
+    ranked = np.where(padded == NO_ENTITY, -INF, first[padded]).astype(float)
+    lists = replace(lists_of([padded]), candidates=Candidates(padded[None], ranked[None]))
+    heights = np.array([first[gold]], float) if union else None
+    found = rank_in_lists(lists, scores[None], np.array([gold]), answers, stage1, heights)
     assert (found.above.tolist(), found.tied.tolist()) == ([above], [tied])
 
 
@@ -189,6 +200,8 @@ class TestTheEvaluation:
         perfect = (lists.candidates.entities == before.gold[:, None]).astype(float)
         after = reranked(before, towns, lists, perfect)
         assert after.summary()["both"]["hits@1"] == pytest.approx(before.recall((7,))["kept"]["recall@7"])
+        assert after.listed is not None
+        assert after.listed.mean() == pytest.approx(before.recall((7,))["kept"]["recall@7"])
         assert compare(before, after)["hits@1"].difference > 0
 
     def test_scores_that_tie_everything_get_chance(self, towns: KnowledgeBase) -> None:

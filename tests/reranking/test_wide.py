@@ -154,6 +154,43 @@ class TestScores:
         assert any("text" in name for name, _ in without.model.named_parameters()) == (group != "text")
 
 
+class TestVectors:
+    def test_they_are_inputs_and_the_order_of_a_list_still_does_not_matter(
+        self, retrievers: Retrievers, lists: Lists, encoder_of: Callable[..., str]
+    ) -> None:
+        config = WideConfig.model_validate(SMALL | {"encoder": encoder_of(), "vectors": True})
+        one, other = (
+            disturbed(WideReranker(retrievers, config, vectors_of=build_scorer(Stage1Config(rank=4), 30, 3, seed=seed)))
+            for seed in (0, 1)
+        )
+        inputs, order = one.inputs(lists), np.array([3, 0, 5, 1, 4, 2])
+        scores = one.score(lists, inputs).detach().numpy()
+        assert not np.allclose(scores, other.score(lists, inputs).detach().numpy())
+        there = one.score(permuted(lists, order), inputs[:, order]).detach().numpy()
+        np.testing.assert_allclose(there, scores[:, order], atol=1e-5)
+
+    def test_rules_have_none(self, retrievers: Retrievers) -> None:
+        with pytest.raises(ConfigError, match="RuleRetriever has no vectors"):
+            WideReranker(retrievers, WideConfig(vectors=True, text=False), vectors_of=retrievers.also["rules"])
+
+    @pytest.mark.parametrize("crossfit", [None, {"folds": 3, "use": 2}])
+    def test_they_need_one_fold(self, crossfit: Any) -> None:
+        with pytest.raises(ConfigError, match=r"needs candidates\.crossfit with use: 1"):
+            RunConfig.parse(
+                {"candidates": {"crossfit": crossfit, "known": "keep"}, "reranker": {"kind": "wide", "vectors": True}},
+                source="here",
+            )
+
+    def test_a_run_with_them_opens_to_the_same_run(
+        self, tmp_path: Path, write_towns: Any, encoder_of: Callable[..., str]
+    ) -> None:
+        reranker = {"kind": "wide", "encoder": encoder_of(), "vectors": True, "validate_facts": 5} | SMALL
+        values = {"data": str(write_towns(tmp_path / "towns")), "stage1": {"rank": 8, "batch": 60, "epochs": 2}}
+        values |= {"candidates": {"k": 6, "crossfit": {"folds": 3, "epochs": 1}}, "reranker": reranker}
+        made = run(RunConfig.model_validate(values), tmp_path / "run")
+        assert open_run(tmp_path / "run").evaluate("test").summary() == made.evaluate("test").summary()
+
+
 class TestGraphFeatures:
     def test_counts_on_paper(self) -> None:
         # 0 -r0-> 1, 0 -r0-> 2, 3 -r0-> 2, 3 -r1-> 1: 0 and 3 share the neighbours 1 and 2.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from cear.data import KnowledgeBase, KnownAnswers
 from cear.nouns import Queries, Ragged
-from cear.retrieval.batches import Batch, TrainingQueries
+from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
 
 N_ENTITIES, N_RELATIONS = 12, 3
 
@@ -111,3 +112,29 @@ def test_a_batch_lists_its_facts_and_counts_on_paper() -> None:
     assert batch.facts.tolist() == [[3, 0, 4], [3, 0, 7], [8, 5, 1]]
     assert [part.tolist() for part in batch.cells] == [[0, 0, 1], [1, 3, 0]]
     assert batch.counts.tolist() == [2.0, 1.0]
+
+
+def test_subsampling_weighs_a_fact_by_the_answers_of_its_two_questions() -> None:
+    # ⟨0, r, ?⟩ has two answers, ⟨?, r, 1⟩ three; of the two relations only the first has facts.
+    known = KnownAnswers.of(np.array([[0, 0, 1], [0, 0, 2], [3, 0, 1], [4, 0, 1]]), 5, 2)
+    weights = dict(
+        zip(
+            zip(known.queries.entity[known.answers.rows], known.answers.values, strict=True),
+            subsampling_weights(known, 2),
+            strict=True,
+        )
+    )
+    assert weights[0, 1] == weights[1, 0] == pytest.approx(1 / math.sqrt(2 + 3 + 8))
+    assert weights[0, 2] == weights[2, 0] == pytest.approx(1 / math.sqrt(2 + 1 + 8))
+    assert weights[3, 1] == weights[1, 3] == pytest.approx(1 / math.sqrt(1 + 3 + 8))
+
+
+def test_the_weights_of_a_batch_are_those_of_its_facts(towns: KnowledgeBase) -> None:
+    known = towns.known("train")
+    every = subsampling_weights(known, 3)
+    place = {(e, r): i for i, (e, r) in enumerate(zip(known.queries.entity, known.queries.relation, strict=True))}
+    for batch in TrainingQueries(known, 30, size=7, negatives=None, seed=1, weights=every).epoch(0):
+        assert batch.weights is not None
+        rows = [place[e, r] for e, r in zip(batch.queries.entity, batch.queries.relation, strict=True)]
+        offsets = known.answers.offsets
+        assert np.array_equal(batch.weights, np.concatenate([every[offsets[i] : offsets[i + 1]] for i in rows]))

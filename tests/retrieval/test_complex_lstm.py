@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from cear.candidates import fold_by_pair, hold_out
 from cear.config import RunConfig
 from cear.data import KnowledgeBase, Vocabulary
 from cear.evaluation import evaluate
@@ -45,6 +46,7 @@ class TestReading:
     def read(encoder: NameEncoder, name: int) -> torch.Tensor:
         """The last state over one name alone, without padding."""
         words = encoder._tokens[name, : encoder._lengths[name]]
+        words = words * encoder.known[words]
         _, (last, _) = encoder.lstm(encoder.word(words).unsqueeze(0))
         return torch.as_tensor(last[-1, 0])
 
@@ -138,10 +140,19 @@ class TestTraining:
         files = [tmp_path / name / "best.safetensors" for name in ("whole", "cut")]
         assert files[0].read_bytes() == files[1].read_bytes()
 
+    def test_weights_of_a_fold_read_names_as_they_did_there(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        rest, _ = hold_out(towns, fold_by_pair(towns.facts("train"), 2, seed=0), 0)
+        trained, _ = train_stage1(rest, CONFIG, tmp_path, validate=lambda _: 1.0)
+        loaded = load_stage1(towns, CONFIG, tmp_path)
+        fresh, queries = scorer_for(towns, CONFIG), towns.queries("test")
+        assert not torch.equal(fresh.get_buffer("entity.known"), trained.get_buffer("entity.known"))  # type: ignore[attr-defined]
+        with torch.no_grad():
+            assert torch.equal(loaded.score_all(queries), trained.score_all(queries))
+
     def test_a_file_holds_weights_and_no_names(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         trained, _ = train_stage1(towns, CONFIG, tmp_path, validate=lambda _: 1.0)
         weights, _ = read_tensors(tmp_path / "best.safetensors")
-        assert {name.split(".")[1] for name in weights} == {"word", "lstm"}
+        assert {name.split(".")[1] for name in weights} == {"word", "lstm", "known"}
         loaded = load_stage1(towns, CONFIG, tmp_path)
         queries = towns.queries("test")
         with torch.no_grad():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,9 +136,16 @@ class TestBce:
 
 class TestSelfAdversarial:
     @staticmethod
-    def literal(scores: torch.Tensor, answers: list[list[int]], margin: float, temperature: float) -> float:
+    def literal(
+        scores: torch.Tensor,
+        answers: list[list[int]],
+        margin: float,
+        temperature: float,
+        weights: list[float] | None = None,
+    ) -> float:
         """Equations 5 and 6 of Sun et al. 2019 with their code's mean of both halves, one number at a time."""
-        total = 0.0
+        each = weights or [1.0] * sum(map(len, answers))
+        total, left = 0.0, iter(each)
         for row, found in enumerate(answers):
             strangers = [e for e in range(scores.shape[1]) if e not in found]
             powers = [math.exp(temperature * scores[row, e].item()) for e in strangers]
@@ -146,8 +154,8 @@ class TestSelfAdversarial:
                 negative -= power / sum(powers) * math.log(1 / (1 + math.exp(margin + scores[row, entity].item())))
             for answer in found:
                 positive = -math.log(1 / (1 + math.exp(-margin - scores[row, answer].item())))
-                total += (positive + negative) / 2
-        return total / sum(map(len, answers))
+                total += next(left) * (positive + negative) / 2
+        return total / sum(each)
 
     @pytest.mark.parametrize(("margin", "temperature"), [(9.0, 1.0), (0.0, 0.5), (6.0, 0.0), (2.0, 3.0)])
     def test_it_is_the_literal_loop(self, margin: float, temperature: float) -> None:
@@ -155,6 +163,13 @@ class TestSelfAdversarial:
         config = LossConfig(kind="self_adversarial", margin=margin, temperature=temperature)
         loss = self_adversarial(scores, batch_of(answers), config)
         assert loss.item() == pytest.approx(self.literal(scores, answers, margin, temperature))
+
+    def test_facts_count_by_their_weights(self) -> None:
+        scores, answers = random_case(6)
+        batch = batch_of(answers)
+        weights = np.linspace(0.5, 2.0, len(batch.answers.values))
+        loss = self_adversarial(scores, replace(batch, weights=weights), CONFIG)
+        assert loss.item() == pytest.approx(self.literal(scores, answers, CONFIG.margin, 1.0, weights.tolist()))
 
     def test_no_gradient_flows_through_the_weights_of_negatives(self) -> None:
         scores = torch.tensor([[0.0, 1.0, 3.0]], requires_grad=True)

@@ -26,16 +26,17 @@ def kb_of(**splits: Ints) -> KnowledgeBase:
 def test_words_on_paper() -> None:
     # Uses in facts: new 2, york 2 + 2, old 2, rome 2; the last three names are in no training fact.
     words = Names.of(kb_of(), LstmConfig()).entities
-    new, old, rome, york = 1, 2, 3, 4
-    assert words.tokens.tolist() == [[new, york], [york, old], [rome, 0], [new, rome], [UNKNOWN, 0], [UNKNOWN, 0]]
+    marks, atlantis, new, old, rome, york = range(1, 7)
+    assert words.tokens.tolist() == [[new, york], [york, old], [rome, 0], [new, rome], [atlantis, 0], [marks, 0]]
     assert words.lengths.tolist() == [2, 2, 1, 2, 1, 1]
-    assert words.size == 5
+    assert np.flatnonzero(words.known).tolist() == [new, old, rome, york]
 
 
-def test_a_word_that_is_used_less_often_is_unknown() -> None:
+def test_a_word_that_is_used_less_often_is_not_known() -> None:
     words = Names.of(kb_of(), LstmConfig(min_count=3)).entities
-    assert words.size == 2
-    assert words.tokens.tolist()[0] == [UNKNOWN, 1]
+    york = words.tokens[0, 1]
+    assert np.flatnonzero(words.known).tolist() == [york]
+    assert not words.known[UNKNOWN]
 
 
 def test_relations_stand_forwards_and_then_backwards_after_a_mark() -> None:
@@ -57,12 +58,17 @@ def test_names_are_cut_and_the_mark_does_not_count() -> None:
     assert names.relations.lengths.tolist() == [1, 1, 2, 2]
 
 
-def test_facts_that_are_held_out_change_no_number() -> None:
+def test_only_training_facts_decide_what_is_known_and_numbers_depend_on_no_fact() -> None:
     poison = np.array([[4, 1, 3], [4, 1, 5], [4, 0, 5]])
-    one, other = (Names.of(kb, LstmConfig()) for kb in (kb_of(), kb_of(valid=poison, test=poison)))
-    assert np.array_equal(one.entities.tokens, other.entities.tokens)
-    assert np.array_equal(one.relations.tokens, other.relations.tokens)
-    assert not np.array_equal(one.entities.tokens, Names.of(kb_of(train=poison), LstmConfig()).entities.tokens)
+    one, poisoned, other = (
+        Names.of(kb, LstmConfig()) for kb in (kb_of(), kb_of(valid=poison, test=poison), kb_of(train=poison))
+    )
+    for kind in ("entities", "relations"):
+        mine, same, its = (getattr(names, kind) for names in (one, poisoned, other))
+        assert np.array_equal(mine.known, same.known)
+        assert np.array_equal(mine.tokens, same.tokens)
+        assert np.array_equal(mine.tokens, its.tokens), "so that weights of a fold fit the whole"
+    assert not np.array_equal(one.entities.known, other.entities.known)
 
 
 @given(
@@ -71,10 +77,10 @@ def test_facts_that_are_held_out_change_no_number() -> None:
 )
 def test_numbers_are_words_again(names: list[tuple[list[str], int]], min_count: int) -> None:
     lists, uses = [words for words, _ in names], np.array([count for _, count in names])
-    numbered = Words.numbered(pl.Series(lists, dtype=pl.List(pl.String)), uses, min_count=min_count)
-    total = {word: sum(count * words.count(word) for words, count in names) for word in "abcd"}
-    known = sorted(word for word in total if total[word] >= min_count and any(word in words for words in lists))
-    for words, row, length in zip(lists, numbered.tokens.tolist(), numbered.lengths.tolist(), strict=True):
-        assert row[:length] == [known.index(word) + 1 if word in known else UNKNOWN for word in words]
-        assert not any(row[length:])
-    assert numbered.size == len(known) + 1
+    words = Words.of(pl.Series(lists, dtype=pl.List(pl.String)), uses, min_count=min_count)
+    spelled = ["", *sorted({word for name in lists for word in name})]
+    for name, row, length in zip(lists, words.tokens, words.lengths, strict=True):
+        assert [spelled[number] for number in row[:length]] == name
+        assert not row[length:].any()
+    total = [sum(count * name.count(word) for name, count in names) for word in spelled]
+    assert words.known.tolist() == [word != "" and uses >= min_count for word, uses in zip(spelled, total, strict=True)]

@@ -23,10 +23,12 @@ QUESTIONS: tuple[dict[str, str], ...] = (
 
 def demo(
     out: Annotated[Path, typer.Option(help="The folder of the run; it continues there.")] = Path("runs/demo"),
+    json: Annotated[Path | None, typer.Option(help="Also write the test record (figures, provenance) here.")] = None,
 ) -> None:
     """Train on the embedded knowledge base of geography, measure, and answer a few questions. Offline, in minutes."""
     from cear.config import load_config
     from cear.pipeline import run
+    from cear.reports import write_record
 
     with as_file(files("cear.data") / "demo" / "config.yaml") as path:
         config = load_config(path)
@@ -38,7 +40,10 @@ def demo(
         console.print(f"  ⟨{kb.entities.name(s)}, {kb.relations.name(r)}, {kb.entities.name(o)}⟩", highlight=False)
     seconds = finished.training.seconds + (finished.second.training.seconds if finished.second else 0)
     console.print(f"Both stages trained in {seconds:.0f} s. Facts they have never seen:\n")
-    show(finished.evaluate("test", progress=progress_bar), finished)
+    evaluation = finished.evaluate("test", progress=progress_bar)
+    show(evaluation, finished)
+    if json is not None:
+        write_record(json, finished.record(evaluation))
     for question in QUESTIONS:
         console.print(answer_table(spell(**question), finished.ask(**question, k=5, new=False)))
     console.print(f"Ask your own: [bold]cear ask {out} Hanoi 'capital of'[/]", highlight=False)

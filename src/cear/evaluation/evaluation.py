@@ -49,6 +49,8 @@ class Evaluation:
     seconds: float
     before: Evaluation | None = None
     """The same queries before re-ranking, where these ranks are those of a second stage."""
+    listed: Bools | None = None
+    """Whether the list that was re-ranked holds the gold, (query,): their share is above every H@k within the list."""
 
     def __post_init__(self) -> None:
         parts = (self.gold, self.golds, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)

@@ -11,7 +11,7 @@ from cear.data import KnowledgeBase, KnownAnswers
 from cear.errors import MismatchError, ScoreError
 from cear.evaluation.evaluation import Evaluation
 from cear.evaluation.ranking import Golds, as_mentions
-from cear.nouns import NO_ENTITY, SPLITS, Floats, Ints, Ranks
+from cear.nouns import NO_ENTITY, SPLITS, Bools, Floats, Ints, Ranks
 
 
 def rank_in_lists(
@@ -36,10 +36,17 @@ def rank_in_lists(
     height = np.max(scores, axis=1, where=is_gold, initial=-np.inf, keepdims=True)
     above = (competes & (scores > height)).sum(axis=1)
     tied = (competes & (scores == height)).sum(axis=1)
-    from_below = 0 if heights is None else (competes & (lists.candidates.scores < heights[:, None])).sum(axis=1)
-    from_tie = np.clip(competes.sum(axis=1) - from_below - outside.above, 0, outside.tied)
+    from_below, from_tie = _overtakers(competes, lists.candidates.scores, outside, heights)
     behind = Ranks(outside.above + from_below + from_tie, outside.tied - from_tie)
     return Ranks(np.where(found, above, behind.above), np.where(found, tied, behind.tied))
+
+
+def _overtakers(competes: Bools, stage1: Floats, outside: Ranks, heights: Floats | None) -> tuple[Ints, Ints]:
+    """How many of a list Stage 1 had below a gold that is not in it, and how many beside it, (query,) each."""
+    if heights is None:  # the list is Stage 1's own best: whoever is not above the gold was tied with it
+        return np.zeros_like(outside.above), np.clip(competes.sum(axis=1) - outside.above, 0, outside.tied)
+    below, beside = (competes & (stage1 < heights[:, None])), (competes & (stage1 == heights[:, None]))
+    return below.sum(axis=1), np.minimum(beside.sum(axis=1), outside.tied)
 
 
 def reranked(
@@ -57,7 +64,8 @@ def reranked(
         raise MismatchError("The lists are not those of the evaluated queries. Make them from the same queries.")
     known = kb.known(*SPLITS[: SPLITS.index(before.split) + 1], mentions=True)
     ranks = rank_in_lists(lists, scores, before.golds, known, before.ranks, heights)
-    return replace(before, ranks=ranks, before=before, seconds=before.seconds + seconds)
+    listed = np.asarray(among(lists.candidates.entities, before.golds).any(axis=1))
+    return replace(before, ranks=ranks, before=before, listed=listed, seconds=before.seconds + seconds)
 
 
 def confusion(before: Evaluation, after: Evaluation) -> dict[str, int]:

@@ -101,6 +101,7 @@ def _reranking(before: Evaluation, after: Evaluation) -> dict[str, Any]:
             name: {"difference": each.difference, **asdict(each)} for name, each in compare(before, after).items()
         },
         "confusion": confusion(before, after),
+        "listed": None if after.listed is None else float(after.listed.mean()),
     }
 
 

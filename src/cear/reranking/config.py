@@ -74,6 +74,8 @@ class WideConfig(RerankerConfig):
     """Stage 1's probability and rank, beside the log-probability that every final score starts from."""
     others: bool = True
     """What the retrievers of `candidates.also` say."""
+    vectors: bool = False
+    """Stage 1's vectors of query and candidate, and their product; needs one fold, whose vectors they are."""
     graph: bool = True
     """Counts of training facts: degrees, frequencies, shared neighbours."""
     attention: Literal["cross", "independent"] = "cross"

@@ -115,6 +115,6 @@ def train_stage2(
     task = Stage2Task(reranker, lists, inputs, kb.known("train"), validate, seed=seed)
     config = reranker.config
     schedule = Schedule(config.epochs, 1, config.patience, config.checkpoint_seconds)
-    described = f"{config.model_dump_json()} {seed} {kb.digest} {lists.manifest} {len(lists)}"
+    described = f"{config.model_dump_json(exclude_defaults=True)} {seed} {kb.digest} {lists.manifest} {len(lists)}"
     fingerprint = hashlib.sha256(described.encode()).hexdigest()
     return fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from cear.data import KnownAnswers
-from cear.nouns import Ints, Queries, Ragged
+from cear.nouns import Floats, Ints, Queries, Ragged
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,7 @@ class Batch:
     queries: Queries
     answers: Ragged
     among: Ints | None  # (candidate,), ascending; None means every entity
+    weights: Floats | None = None  # (fact,); None means that every fact counts once
 
     @cached_property
     def facts(self) -> Tensor:
@@ -47,6 +48,13 @@ class Batch:
         """The number of answers of each query, (query,)."""
         return torch.from_numpy(self.answers.counts).float()
 
+    @cached_property
+    def fact_weights(self) -> Tensor:
+        """How much each fact counts, (fact,)."""
+        if self.weights is None:
+            return torch.ones(len(self.answers.values))
+        return torch.from_numpy(self.weights)
+
 
 class TrainingQueries:
     """The distinct queries of the training facts, dealt into batches.
@@ -54,8 +62,18 @@ class TrainingQueries:
     Each random choice is a function of (seed, epoch, step), so a training that stops can go on exactly.
     """
 
-    def __init__(self, known: KnownAnswers, n_entities: int, *, size: int, negatives: int | None, seed: int) -> None:
-        self._queries, self._answers = known.queries, known.answers
+    def __init__(
+        self,
+        known: KnownAnswers,
+        n_entities: int,
+        *,
+        size: int,
+        negatives: int | None,
+        seed: int,
+        weights: Floats | None = None,
+    ) -> None:
+        """`weights` says how much each fact counts, (fact,), in the order of the known answers."""
+        self._queries, self._answers, self._weights = known.queries, known.answers, weights
         self._n_entities = n_entities
         self._size = size
         self._negatives = negatives if negatives is not None and negatives < n_entities else None
@@ -71,7 +89,14 @@ class TrainingQueries:
         for step in range(first, len(self)):
             rows = order[step * self._size : (step + 1) * self._size]
             answers = self._answers.take(rows)
-            yield Batch(self._queries[rows], answers, self._competitors(answers, epoch, step))
+            competitors = self._competitors(answers, epoch, step)
+            yield Batch(self._queries[rows], answers, competitors, self._weights_of(rows))
+
+    def _weights_of(self, rows: Ints) -> Floats | None:
+        if self._weights is None:
+            return None
+        places = Ragged(self._answers.offsets, np.arange(len(self._weights))).take(rows)
+        return self._weights[places.values]
 
     def _competitors(self, answers: Ragged, epoch: int, step: int) -> Ints | None:
         """Every entity, or a uniform sample that all queries of the batch share, with their answers."""
@@ -80,3 +105,19 @@ class TrainingQueries:
         rng = np.random.default_rng([self._seed, epoch, step])
         sample = rng.choice(self._n_entities, self._negatives, replace=False)
         return np.union1d(sample, answers.values)
+
+
+def subsampling_weights(known: KnownAnswers, n_relations: int) -> Floats:
+    """1 / √(answers of a fact's two questions + 8), (fact,): what is asked often counts less (Sun et al. 2019).
+
+    Their code starts each of the two counts at 4.
+    """
+    queries, answers = known.queries, known.answers
+    rows = answers.rows
+    width = 1 + max(int(queries.entity.max(initial=0)), int(answers.values.max(initial=0)))
+    asked = queries.relation * width + queries.entity
+    asked_back = (queries.relation[rows] + n_relations) % (2 * n_relations) * width + answers.values
+    order = np.argsort(asked)
+    there = answers.counts[order[np.searchsorted(asked, asked_back, sorter=order)]]
+    weights: Floats = 1 / np.sqrt(answers.counts[rows] + there + 8.0)
+    return weights

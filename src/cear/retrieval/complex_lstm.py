@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from cear.nouns import Ints
 from cear.retrieval.complex import ComplExForm, conjugate
 from cear.retrieval.config import Stage1Config
-from cear.retrieval.names import Names, Words
+from cear.retrieval.names import UNKNOWN, Names, Words
 from cear.retrieval.scorer import Embedding
 
 _BLOCK = 4096  # names that are encoded at a time
@@ -39,13 +39,15 @@ class NameEncoder(nn.Module):
     def __init__(self, words: Words, config: Stage1Config, generator: torch.Generator) -> None:
         super().__init__()
         width = 2 * config.rank
-        self.word = Embedding(words.size, width, scale=config.init_scale, generator=generator)
+        self.word = Embedding(len(words.known), width, scale=config.init_scale, generator=generator)
         self.lstm = nn.LSTM(width, width, batch_first=True)
         with torch.no_grad():
             for weight in self.lstm.parameters():
                 weight.uniform_(-(width**-0.5), width**-0.5, generator=generator)
         self.dropout = nn.Dropout(config.lstm.dropout)
-        # Not in files: made anew from the names.
+        # Files say which words are known, for that is learned; the names themselves stay in the knowledge base.
+        self.known: Tensor
+        self.register_buffer("known", torch.from_numpy(words.known))
         self._tokens, self._lengths = torch.from_numpy(words.tokens), torch.from_numpy(words.lengths)
 
     if TYPE_CHECKING:  # as in Embedding
@@ -65,11 +67,17 @@ class NameEncoder(nn.Module):
 
     def _last_states(self, names: Tensor) -> Tensor:
         lengths = self._lengths[names]
-        words = self.dropout(self.word(self._tokens[names, : int(lengths.max())]))  # (name, place, width)
-        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        words = self._words(names)[:, : int(lengths.max())]
+        vectors = self.dropout(self.word(words))  # (name, place, width)
+        packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
         _, (last, _) = self.lstm(packed)
-        vectors: Tensor = self.dropout(last[-1])
-        return vectors
+        states: Tensor = self.dropout(last[-1])
+        return states
+
+    def _words(self, names: Tensor) -> Tensor:
+        """The numbers of the words of these names, UNKNOWN for those that are not known, (name, place)."""
+        words = self._tokens[names]
+        return words.where(self.known[words], UNKNOWN)
 
 
 class MentionEncoder(NameEncoder):

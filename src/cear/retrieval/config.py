@@ -22,6 +22,8 @@ class LossConfig(Settings):
     """γ of self_adversarial."""
     temperature: float = 1.0
     """α of self_adversarial: how much the hardest negatives count."""
+    subsampling: bool = False
+    """With self_adversarial, facts whose questions have many answers count less, as in RotatE's own code."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Share of a bce label that is spread over all entities."""
 
@@ -94,8 +96,12 @@ class Stage1Config(Settings):
     """Seconds between two checkpoints inside an epoch: what a kill may cost."""
 
     def that_counts(self) -> str:
-        """The settings without those that are for other models, as JSON: what a checkpoint was made with."""
-        return self.model_dump_json(exclude={group for model, group in _OWN.items() if model != self.model})
+        """The settings that this model reads, as JSON: what a checkpoint was made with.
+
+        Without defaults: a setting that is added later leaves the trainings of today what they are.
+        """
+        others = {group for model, group in _OWN.items() if model != self.model}
+        return self.model_dump_json(exclude=others, exclude_defaults=True)
 
     def with_epochs(self, epochs: int) -> Self:
         """The same retriever, trained for so many epochs."""

@@ -39,14 +39,16 @@ def self_adversarial(scores: Tensor, batch: Batch, config: LossConfig) -> Tensor
 
     The negatives e of a query are the candidates of the batch that do not answer it.
     """
-    positive = nn.functional.logsigmoid(config.margin + scores[batch.cells])
+    rows, weights = batch.cells[0], batch.fact_weights.to(scores.dtype)
+    positive = weights @ nn.functional.logsigmoid(config.margin + scores[batch.cells])
     is_answer = torch.zeros_like(scores, dtype=torch.bool)
     is_answer[batch.cells] = True
     with torch.no_grad():
         weight = (config.temperature * scores).masked_fill(is_answer, -torch.inf).softmax(-1)
         weight = weight.nan_to_num(0.0)  # a query that every candidate answers has no negatives
     negative = (weight * nn.functional.logsigmoid(-config.margin - scores)).sum(-1)
-    return -(positive.sum() + (batch.counts * negative).sum()) / (2 * len(batch.facts))
+    of_queries = torch.zeros(len(scores), dtype=scores.dtype).index_add_(0, rows, weights)
+    return -(positive + of_queries @ negative) / (2 * weights.sum())
 
 
 LOSSES: dict[str, Loss] = {"softmax": softmax, "bce": bce, "self_adversarial": self_adversarial}

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cear.data import KnowledgeBase
 from cear.progress import Progress, silent
-from cear.retrieval.batches import Batch, TrainingQueries
+from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.losses import LOSSES
 from cear.retrieval.models import scorer_for
@@ -33,8 +33,10 @@ class Stage1Task:
         self.optimizer = build_optimizer(scorer, config.optimizer)
         self._config = config
         self._validate, self._seed = validate, seed
+        known = kb.known("train")
+        weights = subsampling_weights(known, kb.n_relations) if config.loss.subsampling else None
         self._queries = TrainingQueries(
-            kb.known("train"), kb.n_entities, size=config.batch, negatives=config.loss.negatives, seed=seed
+            known, kb.n_entities, size=config.batch, negatives=config.loss.negatives, seed=seed, weights=weights
         )
 
     def __len__(self) -> int:

@@ -19,6 +19,8 @@ class WideBatch:
     candidate_text: Tensor | None  # (list, candidate, text width)
     numbers: Tensor  # (list, candidate, number): Stage 1's log-probability first
     real: Tensor  # (list, candidate): False where padded
+    query_vector: Tensor | None = None  # (list, vector width)
+    candidate_vector: Tensor | None = None  # (list, candidate, vector width)
 
 
 class WideModel(nn.Module):
@@ -28,7 +30,9 @@ class WideModel(nn.Module):
     order has the same scores in that order.
     """
 
-    def __init__(self, config: WideConfig, *, relations: int, text_width: int, numbers: int, seed: int) -> None:
+    def __init__(
+        self, config: WideConfig, *, relations: int, text_width: int, vector_width: int, numbers: int, seed: int
+    ) -> None:
         super().__init__()
         self.config = config
         width = config.width
@@ -40,6 +44,9 @@ class WideModel(nn.Module):
             if config.text:
                 self.query_text = nn.Linear(2 * text_width, width)
                 self.candidate_text = nn.Linear(2 * text_width, width, bias=False)
+            if config.vectors:
+                self.query_vector = nn.Linear(vector_width, width)
+                self.candidate_vector = nn.Linear(2 * vector_width, width, bias=False)
             layer = nn.TransformerEncoderLayer(
                 width, config.heads, 4 * width, config.dropout, "gelu", batch_first=True, norm_first=True
             )
@@ -64,6 +71,12 @@ class WideModel(nn.Module):
             subject = batch.query_text[:, : batch.candidate_text.shape[-1]].unsqueeze(1)
             both = torch.cat([batch.candidate_text, batch.candidate_text * subject], -1)
             candidates = candidates + self.candidate_text(both)
+        if batch.query_vector is not None and batch.candidate_vector is not None:
+            asked, found = (
+                nn.functional.layer_norm(v, v.shape[-1:]) for v in (batch.query_vector, batch.candidate_vector)
+            )
+            query = query + self.query_vector(asked)
+            candidates = candidates + self.candidate_vector(torch.cat([found, found * asked.unsqueeze(1)], -1))
         tokens = torch.cat([query.unsqueeze(1), candidates], 1)
         states = self.layers(tokens, mask=self._blocked(tokens.shape[1]), src_key_padding_mask=_padding(batch.real))
         change: Tensor = self.head(states[:, 1:]).squeeze(-1)

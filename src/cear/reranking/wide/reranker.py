@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from cear.candidates import Lists, Retrievers
+from cear.errors import ConfigError
 from cear.files import read_json, write_json
 from cear.nouns import NO_ENTITY, Bools, Floats, Ints
 from cear.progress import Progress, silent
@@ -18,6 +19,7 @@ from cear.reranking.config import WideConfig
 from cear.reranking.wide.evidence import Evidence, n_numbers
 from cear.reranking.wide.model import WideBatch, WideModel
 from cear.reranking.wide.text_vectors import text_vectors
+from cear.retrieval import DotProductScorer, Retriever
 from cear.tensors import read_tensors, write_tensors
 
 WEIGHTS, CONFIG = "wide.safetensors", "reranker.json"
@@ -31,11 +33,14 @@ class WideReranker:
         retrievers: Retrievers,
         config: WideConfig,
         *,
+        vectors_of: Retriever | None = None,
         seed: int = 0,
         download: bool = False,
         progress: Progress = silent,
     ) -> None:
+        """`vectors_of` is the Stage 1 whose vectors are read, one that has not seen the facts to learn from."""
         kb = retrievers.kb
+        self._vectors = _with_vectors(vectors_of) if config.vectors else None
         self.config, self._seed, self._n_relations = config, seed, kb.n_relations
         self._evidence = Evidence(retrievers, config)
         self._texts = text_vectors(kb, config, download=download, progress=progress) if config.text else None
@@ -43,6 +48,7 @@ class WideReranker:
             config,
             relations=2 * kb.n_relations,
             text_width=0 if self._texts is None else self._texts[0].shape[1],
+            vector_width=0 if self._vectors is None else self._vectors.entity_vectors(torch.zeros(1).long()).shape[1],
             numbers=n_numbers(config, len(retrievers.also)),
             seed=seed,
         )
@@ -78,9 +84,19 @@ class WideReranker:
             subject = of_entities[torch.from_numpy(lists.queries.entity)]
             query_text = torch.cat([subject, of_relations[relation % self._n_relations]], -1)
             candidate_text = of_entities[entities.clamp_min(0)]
-        numbers = torch.from_numpy(inputs)
-        scores: Tensor = self.model(WideBatch(relation, query_text, candidate_text, numbers, entities != NO_ENTITY))
+        numbers, real = torch.from_numpy(inputs), entities != NO_ENTITY
+        batch = WideBatch(relation, query_text, candidate_text, numbers, real, *self._vectors_of(lists))
+        scores: Tensor = self.model(batch)
         return scores
+
+    @torch.no_grad()
+    def _vectors_of(self, lists: Lists) -> tuple[Tensor | None, Tensor | None]:
+        """Stage 1's vectors of queries and candidates, (list, width) and (list, candidate, width)."""
+        if self._vectors is None:
+            return None, None
+        entities = torch.from_numpy(lists.candidates.entities).clamp_min(0)
+        found = self._vectors.entity_vectors(entities.flatten())
+        return self._vectors.query_vectors(lists.queries), found.view(*entities.shape, -1)
 
     def lengths(self, lists: Lists) -> Ints:
         """The tokens that each list costs, (list,)."""
@@ -100,10 +116,19 @@ class WideReranker:
         write_json(folder / CONFIG, {"config": self.config.model_dump(), "seed": self._seed})
 
     @classmethod
-    def from_pretrained(cls, folder: Path, retrievers: Retrievers) -> Self:
+    def from_pretrained(cls, folder: Path, retrievers: Retrievers, *, vectors_of: Retriever | None = None) -> Self:
         """The re-ranker saved in a folder, reading the lists of these retrievers."""
         saved = read_json(folder / CONFIG)
         config = WideConfig.parse(saved["config"], source=str(folder / CONFIG))
-        reranker = cls(retrievers, config, seed=saved["seed"])
+        reranker = cls(retrievers, config, vectors_of=vectors_of, seed=saved["seed"])
         reranker.model.load_state_dict(read_tensors(folder / WEIGHTS)[0])
         return reranker
+
+
+def _with_vectors(scorer: Retriever | None) -> DotProductScorer:
+    if not isinstance(scorer, DotProductScorer):
+        raise ConfigError(
+            f"reranker.vectors: {type(scorer).__name__} has no vectors of queries and entities. "
+            "Set it to false, or take a Stage 1 whose score is a dot product: complex, distmult."
+        )
+    return scorer

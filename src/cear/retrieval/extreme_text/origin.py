@@ -13,8 +13,8 @@ Origin = Mapping[str, str]
 
 
 def origin_of(kb: KnowledgeBase, config: ExtremeTextConfig) -> Origin:
-    """The knowledge base and the settings of a model, as words of its file."""
-    return {"digest": kb.digest, "configuration": config.model_dump_json()}
+    """The knowledge base and the settings of a model that are no defaults, as words of its file."""
+    return {"digest": kb.digest, "configuration": config.model_dump_json(exclude_defaults=True)}
 
 
 def refuse_others(path: Path, metadata: Mapping[str, str], origin: Origin) -> None:

@@ -19,13 +19,18 @@ def text_features(texts: pl.Series, *, buckets: int) -> Ragged:
     (array([0, 1]), array([1]))
     """
     words = words_of(texts)
-    flat = words.explode()
-    distinct = flat.unique().sort()
-    ids = flat.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64)
+    ids, n_words = numbered(words)
     row = np.repeat(np.arange(len(texts)), words.list.len().to_numpy())
     neighbours = row[1:] == row[:-1]
-    pair = len(distinct) + _hash(ids[:-1][neighbours] * len(distinct) + ids[1:][neighbours], buckets)
+    pair = n_words + _hash(ids[:-1][neighbours] * n_words + ids[1:][neighbours], buckets)
     return grouped(np.concatenate([row, row[1:][neighbours]]), np.concatenate([ids, pair]), len(texts))
+
+
+def numbered(words: pl.Series) -> tuple[Ints, int]:
+    """The words of all texts, one text after the other, as numbers in alphabetical order; and how many there are."""
+    flat = words.explode()
+    distinct = flat.unique().sort()
+    return flat.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64), len(distinct)
 
 
 def grouped(row: Ints, values: Ints, n_rows: int) -> Ragged:

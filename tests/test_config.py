@@ -166,6 +166,14 @@ def test_an_empty_file_is_all_defaults(loaded: Any) -> None:
     assert loaded("") == loaded("# only a comment\n") == RunConfig()
 
 
+def test_settings_of_other_models_are_no_part_of_what_a_checkpoint_was_made_with() -> None:
+    read, not_read = Stage1Config(model="complex_lstm"), Stage1Config()
+    other = {"lstm": {"tokens": 3}, "rules": {"best": 1}, "extreme_text": {"dim": 2}}
+    assert Stage1Config.model_validate(other).that_counts() == not_read.that_counts()
+    changed = Stage1Config.model_validate({"model": "complex_lstm", **other})
+    assert changed.that_counts() == '{"model":"complex_lstm","lstm":{"tokens":3}}' != read.that_counts()
+
+
 def test_a_configuration_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
         RunConfig().seed = 3  # type: ignore[misc]
@@ -177,7 +185,7 @@ def test_every_setting_says_what_it_is() -> None:
         Stage1Config,
         *(type(v) for v in dict(Stage1Config()).values() if isinstance(v, Settings)),
     ]
-    assert len(groups) == 6
+    assert len(groups) == 8
     for group in groups:
         for name, field in group.model_fields.items():
             is_group = isinstance(field.default, Settings)

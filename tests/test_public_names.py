@@ -13,8 +13,8 @@ PUBLIC: dict[str, str] = {
     "cear": "Answer KnowledgeBase Run RunConfig SequenceConfig Stage1Config WideConfig load load_config open_run run",
     "cear.candidates": (
         "CandidatesConfig CrossfitConfig Fold Lists Manifest Retrievers among crossfit_folds distinct_lists "
-        "fold_by_pair hold_out joined labels load_retrievers make_lists read_lists scores_of train_retrievers "
-        "write_lists"
+        "fold_by_pair hold_out joined labels load_retrievers make_lists read_lists sample_queries scores_of "
+        "train_retrievers write_lists"
     ),
     "cear.cli": "app console main",
     "cear.data": (
@@ -34,9 +34,9 @@ PUBLIC: dict[str, str] = {
         "WideReranker choose_fusion embedded_folder load_encoder train_stage2"
     ),
     "cear.retrieval": (
-        "Atom ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule MODELS Retriever RotatE "
-        "RuleBook RuleRetriever RulesConfig Scorer SideTraining Stage1Config TransE build_scorer learn_rules "
-        "load_rules load_stage1 save_rules top_k train_extreme_text train_stage1"
+        "Atom ComplEx ComplExLSTM DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule MODELS Retriever "
+        "RotatE RuleBook RuleRetriever RulesConfig Scorer SearchesItself SideTraining Stage1Config TEXT_MODELS TransE "
+        "build_scorer learn_rules load_rules load_stage1 save_rules scorer_for top_k train_extreme_text train_stage1"
     ),
 }
 

@@ -96,7 +96,9 @@ class Run:
         config = self.config.stage1
         training = self.training
         details: dict[str, Any] = {"training_seconds": training.seconds, "valid_mrr": training.best}
-        if config.model != "rules":  # they have neither
+        if config.model == "extreme_text":
+            details |= {"dim": config.extreme_text.dim, "epochs": training.epoch}
+        elif config.model != "rules":  # which have no size and take no epochs
             details |= {"rank": config.rank, "epochs": training.epoch, "best_epoch": training.best_epoch}
         if self.second is not None:
             details |= {"reranker": self._second_details(self.second)}

@@ -20,6 +20,7 @@ from cear.candidates import (
     labels,
     make_lists,
     read_lists,
+    sample_queries,
     scores_of,
     write_lists,
 )
@@ -162,7 +163,8 @@ def training_folds(
     if path.exists():  # made before, or the user's own
         return [Fold(read_lists(path, kb), retrievers)]
     if made.crossfit is None:
-        lists = lists_of(config, retrievers, kb.known("train").queries, "train", progress=progress)
+        queries = sample_queries(kb.known("train").queries, made.queries, seed=config.seed)
+        lists = lists_of(config, retrievers, queries, "train", progress=progress)
         write_lists(path, lists)
         return [Fold(lists, retrievers)]
     return crossfit_folds(

@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -128,6 +130,14 @@ def fit(
             checkpoint.save(state, seconds=clock.now())
     task.model.load_state_dict(load_weights(folder))
     return state
+
+
+@contextmanager
+def seeded(*seeds: int) -> Iterator[None]:
+    """PyTorch's random numbers, such as dropout, as a function of these seeds; outside they go on undisturbed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(np.random.default_rng(seeds).integers(2**62)))
+        yield
 
 
 def load_weights(folder: Path) -> dict[str, Tensor]:

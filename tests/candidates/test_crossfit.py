@@ -125,6 +125,19 @@ class TestTheLists:
         again = CrossfitConfig(folds=4)
         crossfit_folds(towns, one, LISTS, again, tmp_path, validate_on=valid_mrr, seed=3)  # the same training
 
+    def test_may_be_those_of_a_sample_of_the_queries(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        whole = crossfit(towns, tmp_path / "whole")
+        for n in (4, 6, 4):  # in one folder: lists of another sample are made again
+            few = LISTS.model_copy(update={"queries": n})
+            plan = CrossfitConfig(folds=4)
+            (fold,) = crossfit_folds(towns, STAGE1, few, plan, tmp_path / "few", validate_on=valid_mrr, seed=3)
+            asked = list(zip(whole.queries.entity, whole.queries.relation, strict=True))
+            sample = list(zip(fold.lists.queries.entity, fold.lists.queries.relation, strict=True))
+            places = [asked.index(query) for query in sample]
+            assert len(places) == n < len(asked)
+            assert places == sorted(set(places))
+            assert np.array_equal(fold.lists.candidates.entities, whole.candidates.entities[places])
+
     def test_out_of_time_they_go_on_where_they_were(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         whole = crossfit(towns, tmp_path / "whole", use=2)
         stops = 0

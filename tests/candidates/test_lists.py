@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cear.candidates import Lists, Manifest, Retrievers, among, distinct_lists, labels, make_lists
+from cear.candidates import Lists, Manifest, Retrievers, among, distinct_lists, labels, make_lists, sample_queries
 from cear.candidates.lists import Known
 from cear.data import KnowledgeBase
 from cear.errors import MismatchError
@@ -33,6 +33,22 @@ def make(scorer: Scorer, kb: KnowledgeBase, queries: Queries, *, k: int, known: 
 @pytest.fixture
 def scorer() -> Scorer:
     return build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+
+
+class TestSampling:
+    def test_a_sample_is_some_of_the_queries_each_once_in_their_order(self) -> None:
+        queries = Queries(np.arange(50), np.arange(50) % 6)
+        sample = sample_queries(queries, 7, seed=1)
+        assert len(sample) == 7
+        assert (np.diff(sample.entity) > 0).all()
+        assert np.array_equal(sample.relation, sample.entity % 6)
+        assert np.array_equal(sample.entity, sample_queries(queries, 7, seed=1).entity)
+        assert not np.array_equal(sample.entity, sample_queries(queries, 7, seed=2).entity)
+
+    @pytest.mark.parametrize("n", [None, 50, 51])
+    def test_no_more_than_there_are(self, n: int | None) -> None:
+        queries = Queries(np.arange(50), np.zeros(50, np.int64))
+        assert sample_queries(queries, n, seed=0) is queries
 
 
 class TestMaking:

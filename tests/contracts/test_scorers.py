@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 import torch
 
+from cear.data import KnowledgeBase, Vocabulary
 from cear.errors import ConfigError
 from cear.nouns import Queries
-from cear.retrieval import MODELS, DotProductScorer, Scorer, Stage1Config, build_scorer
+from cear.retrieval import MODELS, TEXT_MODELS, DotProductScorer, Scorer, Stage1Config, build_scorer, scorer_for
 
 N_ENTITIES, N_RELATIONS, RANK = 23, 4, 6
 
 VARIANTS = [
     ("complex", {}),
+    ("complex_lstm", {}),
     ("distmult", {}),
     *[
         (model, distance)
@@ -23,11 +25,21 @@ VARIANTS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def kb() -> KnowledgeBase:
+    """Names of one to three words, each word in several of them."""
+    names = [" ".join(f"w{i % n}" for n in range(5, 6 + i % 3)) for i in range(N_ENTITIES)]
+    entities = Vocabulary.from_ids("entity", [f"e{i}" for i in range(N_ENTITIES)], names=names)
+    relations = Vocabulary.from_ids("relation", ["is in", "is near", "is not in", "likes"])
+    facts = np.stack([np.arange(N_ENTITIES), np.arange(N_ENTITIES) % N_RELATIONS, np.arange(N_ENTITIES)[::-1]], axis=1)
+    return KnowledgeBase("words", entities, relations, {"train": facts})
+
+
 @pytest.fixture(params=VARIANTS, ids=str)
-def scorer(request: pytest.FixtureRequest) -> Scorer:
+def scorer(request: pytest.FixtureRequest, kb: KnowledgeBase) -> Scorer:
     model, distance = request.param
     config = Stage1Config.model_validate({"model": model, **distance, "rank": RANK, "init_scale": 0.7})
-    return build_scorer(config, N_ENTITIES, N_RELATIONS, seed=3)
+    return scorer_for(kb, config, seed=3)
 
 
 @pytest.fixture
@@ -44,7 +56,7 @@ def every_fact(queries: Queries) -> torch.Tensor:
 
 
 def test_every_model_is_covered_here() -> None:
-    assert {model for model, _ in VARIANTS} == set(MODELS)
+    assert {model for model, _ in VARIANTS} == {*MODELS, *TEXT_MODELS}
 
 
 def test_score_and_score_all_agree(scorer: Scorer, queries: Queries) -> None:
@@ -119,7 +131,15 @@ def test_only_norm_2_is_squared() -> None:
         Stage1Config(model="rotate", norm=1, squared=True)
 
 
-def test_the_same_seed_builds_the_same_scorer() -> None:
-    config = Stage1Config(rank=3)
-    first, second = (build_scorer(config, 5, 2, seed=8).state_dict() for _ in range(2))
+@pytest.mark.parametrize("model", ["complex", "complex_lstm"])
+def test_the_same_seed_builds_the_same_scorer(model: str, kb: KnowledgeBase) -> None:
+    config = Stage1Config.model_validate({"model": model, "rank": 3})
+    first, second, other = (dict(scorer_for(kb, config, seed=seed).named_parameters()) for seed in (8, 8, 9))
     assert all(torch.equal(first[key], second[key]) for key in first)
+    assert not any(torch.equal(first[key], other[key]) for key in first)
+
+
+@pytest.mark.parametrize("model", sorted(TEXT_MODELS))
+def test_who_reads_names_is_not_built_from_sizes(model: str) -> None:
+    with pytest.raises(ConfigError, match=r"reads names.*scorer_for\(kb, config\)"):
+        build_scorer(Stage1Config.model_validate({"model": model}), 5, 2)

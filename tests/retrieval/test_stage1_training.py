@@ -13,7 +13,7 @@ import torch
 from cear.data import KnowledgeBase
 from cear.evaluation import evaluate
 from cear.nouns import Queries, Ragged
-from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
+from cear.retrieval import Scorer, Stage1Config, build_scorer, scorer_for, train_stage1
 from cear.retrieval.batches import Batch, TrainingQueries
 from cear.retrieval.config import OptimizerConfig
 from cear.retrieval.losses import softmax
@@ -178,6 +178,12 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "complex, sampled softmax": {"loss": {"negatives": 12}},
     "complex, relation prediction": {"relation_prediction": 0.5},
     "complex, bce": {"loss": {"kind": "bce", "label_smoothing": 0.1}},
+    "complex of names, sampled softmax": {
+        "model": "complex_lstm",
+        "init_scale": 0.3,
+        "loss": {"negatives": 12},
+        "optimizer": {"kind": "adam", "learning_rate": 0.02},
+    },
     "distmult, softmax": {"model": "distmult"},
     "transe, softmax": {"model": "transe", "norm": 1, "init_scale": 0.3},
     "rotate, self-adversarial": {
@@ -196,7 +202,7 @@ def test_every_kind_of_training_learns_the_training_facts(
 ) -> None:
     plain: dict[str, Any] = {"rank": 12, "batch": 20, "epochs": 30, "validate_every": 30, "regularizer": {"weight": 0}}
     config = Stage1Config.model_validate(plain | settings)
-    fresh = build_scorer(config, towns.n_entities, towns.n_relations)
+    fresh = scorer_for(towns, config)
     trained, state = train_stage1(towns, config, tmp_path, validate=lambda _: 1.0)
     before, after = (evaluate(s, towns, "train").summary()["both"]["mrr"] for s in (fresh, trained))
     assert before < 0.35

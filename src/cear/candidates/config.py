@@ -36,6 +36,8 @@ class CandidatesConfig(Settings):
     """keep leaves training answers in the lists, as the paper does; drop gives their slots to new ones."""
     crossfit: CrossfitConfig | None = CrossfitConfig()
     """null is the paper's own way: training lists from the Stage 1 that saw their facts."""
+    queries: PositiveInt | None = None
+    """Training queries that lists are made of, drawn from those of each fold; null takes all. For millions of facts."""
     also: dict[str, Stage1Config] = Field(default_factory=dict)
     """Retrievers beside Stage 1, by name: their best candidates join the lists, their scores are inputs of `wide`."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from cear.candidates.config import CandidatesConfig, CrossfitConfig
 from cear.candidates.files import read_lists, write_lists
-from cear.candidates.lists import Lists, Manifest, make_lists
+from cear.candidates.lists import Lists, Manifest, make_lists, sample_queries
 from cear.candidates.retrievers import Retrievers, ValidateOn, train_retrievers
 from cear.data import KnowledgeBase, Mentions
 from cear.nouns import Bools, Candidates, Ints, Queries, Split
@@ -80,7 +80,7 @@ def crossfit_folds(
     `folder` keeps the trainings and the lists of the folds; an interrupted one continues there.
     """
     if crossfit.epochs is not None:
-        stage1 = stage1.model_copy(update={"epochs": crossfit.epochs})
+        stage1 = stage1.with_epochs(crossfit.epochs)
     fold_of = fold_by_pair(kb.facts("train"), crossfit.folds, seed=seed)
 
     def fold(number: int) -> Fold:
@@ -98,9 +98,8 @@ def crossfit_folds(
         )
         model = " + ".join([f"{stage1.model}, without fold {number} of {crossfit.folds}", *config.also])
         manifest = Manifest(kb.name, kb.digest, "train", min(config.k, kb.n_entities), config.known, model)
-        return Fold(
-            _kept(place / LISTS, kb, retrievers, held_out.known("train").queries, manifest, progress), retrievers
-        )
+        queries = sample_queries(held_out.known("train").queries, config.queries, seed=seed)
+        return Fold(_kept(place / LISTS, kb, retrievers, queries, manifest, progress), retrievers)
 
     return [fold(number) for number in range(crossfit.use)]
 
@@ -109,11 +108,17 @@ def _kept(
     path: Path, kb: KnowledgeBase, retrievers: Retrievers, queries: Queries, manifest: Manifest, progress: Progress
 ) -> Lists:
     """The lists in a file, made and written there unless it holds these."""
-    if path.exists() and (lists := read_lists(path, kb)).manifest == manifest:
-        return lists
+    if path.exists():
+        there = read_lists(path, kb)
+        if there.manifest == manifest and _same(there.queries, queries):
+            return there
     made = make_lists(retrievers, queries, manifest, progress=progress)
     write_lists(path, made)
     return made
+
+
+def _same(one: Queries, other: Queries) -> bool:
+    return np.array_equal(one.entity, other.entity) and np.array_equal(one.relation, other.relation)
 
 
 def joined(parts: Sequence[Lists]) -> Lists:

@@ -67,6 +67,13 @@ def make_lists(retrievers: Retrievers, queries: Queries, manifest: Manifest, *, 
     return Lists(queries, found, replace(manifest, k=found.k))
 
 
+def sample_queries(queries: Queries, n: int | None, *, seed: int) -> Queries:
+    """A fixed random sample of so many queries, in their order; all of them for None or where there are no more."""
+    if n is None or n >= len(queries):
+        return queries
+    return queries[np.sort(np.random.default_rng([seed, len(queries)]).choice(len(queries), n, replace=False))]
+
+
 def distinct_lists(lists: Lists) -> tuple[Lists, Ints]:
     """Each different list once, and for each of `lists` its place among those: facts may share their queries."""
     rows = np.column_stack([lists.queries.entity, lists.queries.relation, lists.candidates.entities])

@@ -19,7 +19,7 @@ from cear.progress import Progress, silent
 from cear.reranking.batches import deal
 from cear.reranking.losses import LIST_LOSSES
 from cear.reranking.reranker import Reranker, Trainable
-from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit
+from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit, seeded
 
 Validate = Callable[[Reranker], float]
 
@@ -67,8 +67,7 @@ class Stage2Task:
         batches = self._batches(epoch)
         for step in range(first, len(batches)):
             self._set_rates((epoch + step / len(batches)) / self._reranker.config.epochs)
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(int(np.random.default_rng([self._seed, epoch, step]).integers(2**62)))
+            with seeded(self._seed, epoch, step):  # what dropout draws
                 loss = self._loss(batches[step])
             yield loss
 

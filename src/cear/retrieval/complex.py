@@ -12,17 +12,14 @@ from torch import Tensor
 from cear.nouns import Queries
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.distances import modulus
-from cear.retrieval.scorer import DotProductScorer, Embedding
+from cear.retrieval.scorer import DotProductScorer, Embedding, Vectors
 
 
-class ComplEx(DotProductScorer):
-    """Re⟨s, r, ō⟩ (Eq. 9): a diagonal bilinear form that can be asymmetric."""
+class ComplExForm(DotProductScorer):
+    """Re⟨s, r, ō⟩ (Eq. 9): a diagonal bilinear form that can be asymmetric, of vectors wherever they come from."""
 
-    def __init__(self, n_entities: int, n_relations: int, config: Stage1Config, generator: torch.Generator) -> None:
-        super().__init__(n_entities, n_relations)
-        rank, scale = config.rank, config.init_scale
-        self.entity = Embedding(n_entities, 2 * rank, scale=scale, generator=generator)
-        self.relation = Embedding(2 * n_relations, 2 * rank, scale=scale, generator=generator)
+    entity: Vectors
+    relation: Vectors
 
     def score(self, facts: Tensor) -> Tensor:
         """Re⟨s, r, ō⟩ = Re(s r) · Re(o) + Im(s r) · Im(o)."""
@@ -41,7 +38,7 @@ class ComplEx(DotProductScorer):
         """Re⟨s, r, ō⟩ = Re⟨s ō, r⟩ for every relation r."""
         s, _, o = facts.T
         pair = multiply(conjugate(self.entity(s)), self.entity(o))
-        return pair @ self.relation.weight.T
+        return pair @ self.relation(None).T
 
     def entity_moduli(self, entities: Tensor) -> Tensor:
         """|e| of the complex coordinates."""
@@ -50,6 +47,16 @@ class ComplEx(DotProductScorer):
     def relation_moduli(self, relations: Tensor) -> Tensor:
         """|r| of the complex coordinates."""
         return modulus(self.relation(relations))
+
+
+class ComplEx(ComplExForm):
+    """Re⟨s, r, ō⟩ with a vector of its own for every entity and relation."""
+
+    def __init__(self, n_entities: int, n_relations: int, config: Stage1Config, generator: torch.Generator) -> None:
+        super().__init__(n_entities, n_relations)
+        rank, scale = config.rank, config.init_scale
+        self.entity = Embedding(n_entities, 2 * rank, scale=scale, generator=generator)
+        self.relation = Embedding(2 * n_relations, 2 * rank, scale=scale, generator=generator)
 
 
 def multiply(x: Tensor, y: Tensor) -> Tensor:

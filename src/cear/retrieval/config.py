@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
+from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.rules.config import RulesConfig
 from cear.settings import Settings
 
@@ -47,12 +48,29 @@ class OptimizerConfig(Settings):
     """linear lets the step size fall to zero over all epochs, which Adam wants and Adagrad does by itself."""
 
 
+class LstmConfig(Settings):
+    """How complex_lstm reads names."""
+
+    tokens: PositiveInt = 10
+    """A name is cut to so many words."""
+    min_count: PositiveInt = 2
+    """A word that the training facts use less often shares the vector of unknown words."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Of the words' vectors and of the names', while training."""
+
+
+# Models, and the group of settings that they alone read.
+_OWN = {"rules": "rules", "extreme_text": "extreme_text", "complex_lstm": "lstm"}
+
+
 class Stage1Config(Settings):
     """The retriever and how it is trained. The defaults are ComplEx-N3."""
 
-    model: Literal["complex", "distmult", "rotate", "transe", "rules"] = "complex"
-    """The scoring function; rules are learned in one pass by their own settings, and nothing below is read."""
+    model: Literal["complex", "distmult", "rotate", "transe", "complex_lstm", "rules", "extreme_text"] = "complex"
+    """The scoring function; rules and extreme_text have settings of their own, and no other is read for them."""
     rules: RulesConfig = RulesConfig()
+    extreme_text: ExtremeTextConfig = ExtremeTextConfig()
+    lstm: LstmConfig = LstmConfig()
     rank: PositiveInt = 128
     """Coordinates of an embedding; complex ones count once."""
     norm: Literal[1, 2] = 2
@@ -76,6 +94,21 @@ class Stage1Config(Settings):
     """Looks without a better MRR before training stops early."""
     checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
     """Seconds between two checkpoints inside an epoch: what a kill may cost."""
+
+    def that_counts(self) -> str:
+        """The settings that this model reads, as JSON: what a checkpoint was made with.
+
+        Without defaults: a setting that is added later leaves the trainings of today what they are.
+        """
+        others = {group for model, group in _OWN.items() if model != self.model}
+        return self.model_dump_json(exclude=others, exclude_defaults=True)
+
+    def with_epochs(self, epochs: int) -> Self:
+        """The same retriever, trained for so many epochs."""
+        if self.model == "extreme_text":
+            own = self.extreme_text.model_copy(update={"epochs": epochs})
+            return self.model_copy(update={"extreme_text": own})
+        return self.model_copy(update={"epochs": epochs})
 
     @model_validator(mode="after")
     def _relations_can_be_predicted(self) -> Self:

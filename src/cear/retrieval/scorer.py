@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
+from cear.data import KnownAnswers
 from cear.errors import ConfigError
-from cear.nouns import Ints, Queries
+from cear.nouns import Candidates, Ints, Queries
+from cear.progress import Progress, silent
 
 
 class Retriever(Protocol):
@@ -21,6 +23,16 @@ class Retriever(Protocol):
 
     def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
         """The score of every entity, or of those in `among`, as the answer: (query, candidate), all finite."""
+
+
+@runtime_checkable
+class SearchesItself(Retriever, Protocol):
+    """A retriever that finds its best entities without scoring all of them; `cear.retrieval.top_k` leaves it to it."""
+
+    def top_k(
+        self, queries: Queries, k: int, *, drop: KnownAnswers | None = None, progress: Progress = silent
+    ) -> Candidates:
+        """The k best entities of each query, exactly; those of `drop` left out."""
 
 
 class Scorer(nn.Module, ABC):
@@ -75,6 +87,13 @@ class DotProductScorer(Scorer):
     def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
         """The dot product of each query with each entity, (query, candidate)."""
         return self.query_vectors(queries) @ self.entity_vectors(among).T
+
+
+class Vectors(Protocol):
+    """Anything that has a vector for each of its rows: an `Embedding`, or an encoder of names."""
+
+    def __call__(self, index: Tensor | Ints | None) -> Tensor:
+        """The vectors of these rows, or all of them for None."""
 
 
 class Embedding(nn.Module):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import SupportsFloat
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -10,7 +13,7 @@ from cear.data import KnownAnswers
 from cear.errors import ScoreError
 from cear.nouns import NO_ENTITY, Candidates, Queries, Ragged
 from cear.progress import Progress, silent
-from cear.retrieval.scorer import Retriever
+from cear.retrieval.scorer import Retriever, SearchesItself
 
 _MIN_QUERIES = 64  # a matrix product with fewer rows wastes the processor
 
@@ -27,8 +30,12 @@ def top_k(
     """The k best entities of each query exactly as scored; the gold is not even an argument.
 
     `drop` leaves out what is already known, so that no slot is spent on it. Scores are computed in blocks of
-    queries and entities that fit in `memory_mb`.
+    queries and entities that fit in `memory_mb`; a retriever that searches itself does it in its own way.
     """
+    if isinstance(scorer, SearchesItself):
+        found = scorer.top_k(queries, k, drop=drop, progress=progress)
+        _refuse_not_finite(found.scores[found.entities != NO_ENTITY].sum())
+        return found
     rows, columns = _block_shape(len(queries), scorer.n_entities, memory_mb)
     blocks = []
     with progress("Searching", len(queries)) as bar:
@@ -68,9 +75,14 @@ def _top_k_of_block(
 def _scores(scorer: Retriever, queries: Queries, start: int, stop: int) -> Tensor:
     whole = start == 0 and stop == scorer.n_entities
     scores = scorer.score_all(queries, None if whole else torch.arange(start, stop))
-    if not torch.isfinite(scores.sum()):  # one pass: NaN and infinity survive a sum
-        raise ScoreError("The scorer gave a score that is not finite; it cannot be ranked. Was its training stable?")
+    _refuse_not_finite(scores.sum())
     return scores
+
+
+def _refuse_not_finite(total: SupportsFloat) -> None:
+    """Raise `ScoreError` when a sum of scores is not finite: NaN and infinity survive it, in one pass."""
+    if not math.isfinite(total):
+        raise ScoreError("The scorer gave a score that is not finite; it cannot be ranked. Was its training stable?")
 
 
 def _without(scores: Tensor, known: Ragged, start: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Stage 1 by its configuration: a scorer that is trained, or rules that are learned in one pass."""
+"""Stage 1 by its configuration: a scorer that is trained, rules that are counted, or a label tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from cear.errors import MismatchError
 from cear.files import read_json, write_json
 from cear.progress import Progress, silent
 from cear.retrieval.config import Stage1Config
-from cear.retrieval.models import build_scorer
+from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, origin_of, train_extreme_text
+from cear.retrieval.models import scorer_for
 from cear.retrieval.rules import RuleRetriever, RulesConfig, learn_rules, load_rules, save_rules
 from cear.retrieval.scorer import Retriever
 from cear.retrieval.training import train_scorer
@@ -33,10 +34,13 @@ def train_stage1(
 ) -> tuple[Retriever, State]:
     """The retriever that the configuration asks for, and how training went; continues what `folder` holds.
 
-    `deadline` stops a training; rules are learned in one go.
+    `deadline` stops a training; rules are learned in one go, and a tree has parts.
     """
     if config.model == "rules":
-        return _rules(kb, config.rules, folder, validate=validate, seed=seed, progress=progress)
+        return _rules(kb, config.rules, folder, validate, seed=seed, progress=progress)
+    if config.model == "extreme_text":
+        tree = config.extreme_text
+        return _extreme_text(kb, tree, folder, validate, seed=seed, deadline=deadline, progress=progress)
     return train_scorer(kb, config, folder, validate=validate, seed=seed, deadline=deadline, progress=progress)
 
 
@@ -44,7 +48,9 @@ def load_stage1(kb: KnowledgeBase, config: Stage1Config, folder: Path) -> Retrie
     """The retriever that `train_stage1` left in a folder."""
     if config.model == "rules":
         return RuleRetriever(load_rules(folder / RULES, digest=kb.digest))
-    scorer = build_scorer(config, kb.n_entities, kb.n_relations)
+    if config.model == "extreme_text":
+        return ExtremeText.load(folder, origin_of(kb, config.extreme_text))
+    scorer = scorer_for(kb, config)
     scorer.load_state_dict(load_weights(folder))
     return scorer
 
@@ -53,8 +59,8 @@ def _rules(
     kb: KnowledgeBase,
     config: RulesConfig,
     folder: Path,
-    *,
     validate: Callable[[Retriever], float],
+    *,
     seed: int,
     progress: Progress,
 ) -> tuple[RuleRetriever, State]:
@@ -68,10 +74,35 @@ def _rules(
     save_rules(folder / RULES, book, digest=kb.digest)
     retriever = RuleRetriever(book)
     best = validate(retriever)
-    seconds = time.monotonic() - start
-    state = State(epoch=1, best=best, best_epoch=1, seconds=seconds, done=True, history=[{"epoch": 1, "valid": best}])
+    return retriever, _learned(folder, best, epochs=1, seconds=time.monotonic() - start)
+
+
+def _extreme_text(
+    kb: KnowledgeBase,
+    config: ExtremeTextConfig,
+    folder: Path,
+    validate: Callable[[Retriever], float],
+    *,
+    seed: int,
+    deadline: Deadline,
+    progress: Progress,
+) -> tuple[ExtremeText, State]:
+    """A label tree trained to its last epoch, or the one that `folder` holds; validation only measures it."""
+    tree, sides = train_extreme_text(kb, config, folder, seed=seed, deadline=deadline, progress=progress)
+    if (folder / LEARNED).exists():
+        return tree, State(**read_json(folder / LEARNED))
+    start = time.monotonic()
+    best = validate(tree)
+    seconds = sum(side.seconds for side in sides.values()) + time.monotonic() - start
+    return tree, _learned(folder, best, epochs=config.epochs, seconds=seconds)
+
+
+def _learned(folder: Path, best: float, *, epochs: int, seconds: float) -> State:
+    """How a training went whose result was looked at once, at its end; kept in the folder."""
+    history: list[dict[str, float]] = [{"epoch": epochs, "valid": best}]
+    state = State(epoch=epochs, best=best, best_epoch=epochs, seconds=seconds, done=True, history=history)
     write_json(folder / LEARNED, asdict(state))
-    return retriever, state
+    return state
 
 
 def _refuse_others(path: Path, there: RulesConfig, here: RulesConfig) -> None:

@@ -15,10 +15,10 @@ from cear.progress import Progress, silent
 from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.losses import LOSSES
-from cear.retrieval.models import build_scorer
+from cear.retrieval.models import scorer_for
 from cear.retrieval.optimizers import build_optimizer
 from cear.retrieval.scorer import Scorer
-from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit
+from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit, seeded
 
 Validate = Callable[[Scorer], float]
 
@@ -32,7 +32,7 @@ class Stage1Task:
         self.model = scorer
         self.optimizer = build_optimizer(scorer, config.optimizer)
         self._config = config
-        self._validate = validate
+        self._validate, self._seed = validate, seed
         known = kb.known("train")
         weights = subsampling_weights(known, kb.n_relations) if config.loss.subsampling else None
         self._queries = TrainingQueries(
@@ -44,12 +44,16 @@ class Stage1Task:
 
     def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
         """Loss + regulariser + relation prediction of each step."""
+        self.model.train()
         for step, batch in enumerate(self._queries.epoch(epoch, first=first), start=first):
             self._set_rate(epoch + step / len(self))
-            yield self._loss(batch)
+            with seeded(self._seed, epoch, step):  # what dropout draws
+                loss = self._loss(batch)
+            yield loss
 
     def validate(self) -> float:
         """Filtered MRR on the validation split."""
+        self.model.eval()
         return self._validate(self.model)
 
     def _set_rate(self, epochs_done: float) -> None:
@@ -104,11 +108,9 @@ def train_scorer(
     progress: Progress = silent,
 ) -> tuple[Scorer, State]:
     """The scorer that was best on validation, and how training went; resumes what `folder` holds."""
-    scorer = build_scorer(config, kb.n_entities, kb.n_relations, seed=seed)
+    scorer = scorer_for(kb, config, seed=seed)
     task = Stage1Task(scorer, kb, config, validate, seed=seed)
     schedule = Schedule(config.epochs, config.validate_every, config.patience, config.checkpoint_seconds)
-    # Without defaults: a setting that is added later leaves the trainings of today what they are.
-    settings = config.model_dump_json(exclude={"rules"}, exclude_defaults=True)
-    fingerprint = hashlib.sha256(f"{settings} {seed} {kb.digest}".encode()).hexdigest()
+    fingerprint = hashlib.sha256(f"{config.that_counts()} {seed} {kb.digest}".encode()).hexdigest()
     state = fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
     return scorer, state

@@ -11,7 +11,7 @@ import torch
 from pydantic import ValidationError
 
 from cear.data import KnowledgeBase
-from cear.errors import DataError, MismatchError
+from cear.errors import DataError, MismatchError, OutOfTime, ScoreError
 from cear.evaluation import evaluate
 from cear.nouns import SIDES, Ints, Queries, Side
 from cear.retrieval import ExtremeText, ExtremeTextConfig, top_k, train_extreme_text
@@ -21,6 +21,7 @@ from cear.retrieval.extreme_text.kernels import Weights
 from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.side import SideModel
 from cear.tensors import read_tensors
+from cear.training import Deadline
 
 SMALL = ExtremeTextConfig(dim=16, epochs=8, buckets=1000, pair_bits=12)
 
@@ -168,6 +169,20 @@ class TestTraining:
         with pytest.raises(MismatchError, match="another configuration"):
             train_extreme_text(towns, SMALL.model_copy(update={"dim": 4}), tmp_path)
 
+    @pytest.mark.usefixtures("small_parts")
+    def test_out_of_time_it_goes_on_to_the_same_weights(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        train_extreme_text(towns, SMALL, tmp_path / "whole")
+        stops = 0
+        while True:
+            try:
+                train_extreme_text(towns, SMALL, tmp_path / "cut", deadline=Deadline(at=0))
+                break
+            except OutOfTime:
+                stops += 1
+        parts = -(-len(towns.facts("train")) // 7)
+        assert stops == len(SIDES) * (SMALL.epochs * parts - 1), "a part at a time; the last of a side ends it"
+        assert weights(tmp_path / "whole") == weights(tmp_path / "cut")
+
     def test_no_facts_nothing_to_learn(self, towns: KnowledgeBase, tmp_path: Path) -> None:
         empty = KnowledgeBase("empty", towns.entities, towns.relations, {})
         with pytest.raises(DataError, match="'empty' has no training facts"):
@@ -190,6 +205,13 @@ class TestTraining:
         assert all(state.losses[-1] < state.losses[0] / 2 for state in sides.values())
 
 
+class ScoresAlone:
+    """Hides that a retriever can search by itself."""
+
+    def __init__(self, model: ExtremeText) -> None:
+        self.n_entities, self.score_all = model.n_entities, model.score_all
+
+
 class TestTheRetriever:
     @pytest.fixture
     def model(self, towns: KnowledgeBase, tmp_path: Path) -> ExtremeText:
@@ -198,8 +220,22 @@ class TestTheRetriever:
     def test_its_lists_are_those_of_its_scores(self, model: ExtremeText, towns: KnowledgeBase) -> None:
         queries, known = towns.queries("test"), towns.known("train")
         by_tree = model.top_k(queries, 7, drop=known)
-        by_scores = top_k(model, queries, 7, drop=known)  # type: ignore[arg-type]
+        by_scores = top_k(ScoresAlone(model), queries, 7, drop=known)
         np.testing.assert_allclose(by_tree.scores, by_scores.scores, rtol=1e-4)
+
+    def test_lists_are_made_by_the_tree_and_no_entity_is_scored_for_them(
+        self, model: ExtremeText, towns: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        queries, known = towns.queries("test"), towns.known("train")
+        monkeypatch.setattr(ExtremeText, "score_all", lambda *_: pytest.fail("all entities were scored"))
+        found, by_tree = top_k(model, queries, 7, drop=known), model.top_k(queries, 7, drop=known)
+        assert np.array_equal(found.entities, by_tree.entities)
+        assert np.array_equal(found.scores, by_tree.scores)
+
+    def test_a_model_that_diverged_is_refused(self, model: ExtremeText, towns: KnowledgeBase) -> None:
+        model._sides[0].weights.features[:] = np.nan
+        with pytest.raises(ScoreError, match="not finite"):
+            top_k(model, towns.queries("test"), 3)
 
     def test_among_are_some_of_the_scores(self, model: ExtremeText, towns: KnowledgeBase) -> None:
         queries, among = towns.queries("test"), torch.tensor([4, 0, 29])

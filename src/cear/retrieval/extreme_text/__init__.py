@@ -2,6 +2,7 @@
 
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.model import ExtremeText
+from cear.retrieval.extreme_text.origin import origin_of
 from cear.retrieval.extreme_text.training import SideTraining, train_extreme_text
 
-__all__ = ["ExtremeText", "ExtremeTextConfig", "SideTraining", "train_extreme_text"]
+__all__ = ["ExtremeText", "ExtremeTextConfig", "SideTraining", "origin_of", "train_extreme_text"]

@@ -9,11 +9,11 @@ from typing import Self
 import numpy as np
 import torch
 
-from cear.errors import MismatchError
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.fresh import fresh_model
 from cear.retrieval.extreme_text.kernels import Weights
+from cear.retrieval.extreme_text.origin import Origin, refuse_others
 from cear.retrieval.extreme_text.side import SideModel
 from cear.tensors import read_tensors, write_tensors
 
@@ -33,24 +33,19 @@ class Learner:
         return cls(model, Weights(*(np.zeros(keep * len(array), np.float32) for array in model.weights)))
 
     @classmethod
-    def resume(cls, path: Path, fingerprint: str) -> tuple[Self, str] | None:
-        """What a file holds and what was said about it, if it is there.
+    def resume(cls, path: Path, origin: Origin) -> tuple[Self, str] | None:
+        """What a file of this origin holds and how far its training is, if it is there.
 
         The arrays are mapped from the file; they can be written to, and the file does not change.
         """
         if not path.exists():
             return None
         tensors, metadata = read_tensors(path)
-        there = metadata.get("fingerprint", "no fingerprint")
-        if there != fingerprint:
-            raise MismatchError(
-                f"{path} belongs to another configuration or knowledge base ({there[:12]}, this one is "
-                f"{fingerprint[:12]}). Use another folder, or delete this one to start afresh."
-            )
+        refuse_others(path, metadata, origin)
         squares = Weights(*(tensors[f"squares.{name}"].numpy() for name in Weights._fields))
         return cls(SideModel.from_tensors(tensors), squares), metadata["state"]
 
-    def save(self, path: Path, state: str, fingerprint: str) -> None:
+    def save(self, path: Path, state: str, origin: Origin) -> None:
         """Write everything that going on needs, and the model itself, in the place of what was there."""
         squares = {f"squares.{name}": torch.from_numpy(array) for name, array in self.squares._asdict().items()}
-        write_tensors(path, self.model.tensors() | squares, {"state": state, "fingerprint": fingerprint})
+        write_tensors(path, self.model.tensors() | squares, {"state": state, **origin})

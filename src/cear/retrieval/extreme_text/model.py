@@ -12,6 +12,7 @@ from torch import Tensor
 from cear.data import KnownAnswers
 from cear.nouns import NO_ENTITY, Bools, Candidates, Floats, Ints, Queries, Ragged, Side
 from cear.progress import Progress, silent
+from cear.retrieval.extreme_text.origin import Origin, refuse_others
 from cear.retrieval.extreme_text.side import SideModel
 from cear.tensors import read_tensors
 
@@ -23,6 +24,12 @@ def side_file(folder: Path, side: Side) -> Path:
     return folder / f"{side}.safetensors"
 
 
+def _load_side(path: Path, origin: Origin) -> SideModel:
+    tensors, metadata = read_tensors(path)
+    refuse_others(path, metadata, origin)
+    return SideModel.from_tensors(tensors)
+
+
 class ExtremeText:
     """Ranks all entities by log P(answer | words of the query); heads and tails have a model each."""
 
@@ -32,9 +39,12 @@ class ExtremeText:
         self._sides = (tail, head)
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """The retriever that was trained into a folder; its files are mapped into memory, not read."""
-        tail, head = (SideModel.from_tensors(read_tensors(side_file(folder, side))[0]) for side in ("tail", "head"))
+    def load(cls, folder: Path, origin: Origin | None = None) -> Self:
+        """The retriever that was trained into a folder, refused where it is not of this origin.
+
+        Its files are mapped into memory, not read.
+        """
+        tail, head = (_load_side(side_file(folder, side), origin or {}) for side in ("tail", "head"))
         return cls(tail=tail, head=head)
 
     def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:

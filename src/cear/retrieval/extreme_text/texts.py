@@ -18,14 +18,19 @@ def text_features(texts: pl.Series, *, buckets: int) -> Ragged:
     >>> features.row(0)[:2], features.row(1)  # new is 0, york is 1
     (array([0, 1]), array([1]))
     """
-    words = _words(texts)
-    flat = words.explode()
-    distinct = flat.unique().sort()
-    ids = flat.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64)
+    words = words_of(texts)
+    ids, n_words = numbered(words)
     row = np.repeat(np.arange(len(texts)), words.list.len().to_numpy())
     neighbours = row[1:] == row[:-1]
-    pair = len(distinct) + _hash(ids[:-1][neighbours] * len(distinct) + ids[1:][neighbours], buckets)
+    pair = n_words + _hash(ids[:-1][neighbours] * n_words + ids[1:][neighbours], buckets)
     return grouped(np.concatenate([row, row[1:][neighbours]]), np.concatenate([ids, pair]), len(texts))
+
+
+def numbered(words: pl.Series) -> tuple[Ints, int]:
+    """The words of all texts, one text after the other, as numbers in alphabetical order; and how many there are."""
+    flat = words.explode()
+    distinct = flat.unique().sort()
+    return flat.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64), len(distinct)
 
 
 def grouped(row: Ints, values: Ints, n_rows: int) -> Ragged:
@@ -51,7 +56,7 @@ def only(features: Ragged, kept: Bools) -> Ragged:
     return grouped(features.rows[inside], number[features.values[inside]], len(features))
 
 
-def _words(texts: pl.Series) -> pl.Series:
+def words_of(texts: pl.Series) -> pl.Series:
     """The words of each text in lower case; a text without any, such as "?!", is one word itself."""
     lower = pl.col("text").str.to_lowercase()
     words = lower.str.extract_all(_WORD)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cear.data import KnowledgeBase
+from cear.errors import OutOfTime
 from cear.files import remove_leftovers
 from cear.nouns import SIDES, Ints, Side
 from cear.progress import Bar, Progress, silent
@@ -20,7 +20,9 @@ from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.model import ExtremeText, side_file
+from cear.retrieval.extreme_text.origin import origin_of
 from cear.retrieval.threads import torch_threads
+from cear.training import NO_DEADLINE, Deadline
 
 PART = 2**18  # examples between two looks at the clock
 
@@ -38,25 +40,38 @@ class SideTraining:
 
 
 def train_extreme_text(
-    kb: KnowledgeBase, config: ExtremeTextConfig, folder: Path, *, seed: int = 0, progress: Progress = silent
+    kb: KnowledgeBase,
+    config: ExtremeTextConfig,
+    folder: Path,
+    *,
+    seed: int = 0,
+    deadline: Deadline = NO_DEADLINE,
+    progress: Progress = silent,
 ) -> tuple[ExtremeText, dict[Side, SideTraining]]:
     """The trained retriever, its arrays mapped from files in `folder`, and how training went; resumes what is there.
 
     It uses PyTorch's number of threads. With one, the result is a function of data, settings and seed; with more,
     they write to the same vectors without waiting for each other, and the result depends a little on their timing.
+    At the deadline everything is saved and `OutOfTime` raised; every call gets some way, so that it ends some day.
     """
     remove_leftovers(folder)
     # One side after the other: only one is ever in memory.
-    trainings = {side: _train_side(kb, config, side, folder, seed, progress) for side in SIDES}
-    return ExtremeText.load(folder), trainings
+    trainings = {side: _train_side(kb, config, side, folder, seed, deadline, progress) for side in SIDES}
+    return ExtremeText.load(folder, origin_of(kb, config)), trainings
 
 
 def _train_side(
-    kb: KnowledgeBase, config: ExtremeTextConfig, side: Side, folder: Path, seed: int, progress: Progress
+    kb: KnowledgeBase,
+    config: ExtremeTextConfig,
+    side: Side,
+    folder: Path,
+    seed: int,
+    deadline: Deadline,
+    progress: Progress,
 ) -> SideTraining:
     path, seeds = side_file(folder, side), [seed, SIDES.index(side)]
-    fingerprint = hashlib.sha256(f"{config.model_dump_json()} {seeds} {kb.digest}".encode()).hexdigest()
-    resumed = Learner.resume(path, fingerprint)
+    origin = {**origin_of(kb, config), "seed": str(seed), "side": side}
+    resumed = Learner.resume(path, origin)
     state = SideTraining(**json.loads(resumed[1])) if resumed else SideTraining()
     if state.done:
         return state
@@ -66,9 +81,15 @@ def _train_side(
     with progress(f"Training, {side}", config.epochs * len(examples)) as bar:
         for epoch_ends in _parts(learner, examples, config, state, seeds, bar):
             state.seconds = time.monotonic() - start
-            if epoch_ends or state.seconds - saved >= config.checkpoint_seconds:
-                learner.save(path, json.dumps(asdict(state)), fingerprint)
+            late = deadline.passed() and not state.done
+            if epoch_ends or late or state.seconds - saved >= config.checkpoint_seconds:
+                learner.save(path, json.dumps(asdict(state)), origin)
                 saved = state.seconds
+            if late:
+                raise OutOfTime(
+                    f"The time is over after part {state.step} of the training in {path}. "
+                    "Everything is saved: the same command continues."
+                )
     return state
 
 

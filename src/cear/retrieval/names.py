@@ -1,0 +1,66 @@
+"""Names as words of a dictionary: what an encoder of surface forms reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from cear.data import KnowledgeBase
+from cear.nouns import Bools, Ints
+from cear.retrieval.config import LstmConfig
+from cear.retrieval.extreme_text.texts import numbered, words_of
+
+UNKNOWN = 0  # what every rare word is read as; the numbers of real ones come after it
+BACKWARDS = "<backwards>"  # no word of a name: those have letters and digits alone
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Names as numbers of words; UNKNOWN fills those that are shorter, and `lengths` tells where."""
+
+    tokens: npt.NDArray[np.int32]  # (name, place)
+    lengths: Ints  # (name,), at least 1
+    known: Bools  # (word,), which words are read as themselves and not as UNKNOWN
+
+    @classmethod
+    def of(cls, words: pl.Series, uses: Ints, *, min_count: int) -> Self:
+        """The words of each name, (name,) lists, as numbers; one that is used less than `min_count` times is not known.
+
+        `uses` says how often each name is used. So a word that only unseen names have is not known either, and meets
+        what was learned from rare words rather than a vector that nobody has trained.
+        """
+        numbers, n_words = numbered(words)
+        lengths = words.list.len().to_numpy().astype(np.int64)
+        counts = np.bincount(numbers, weights=np.repeat(uses, lengths), minlength=n_words)
+        tokens = np.full((len(words), int(lengths.max(initial=1))), UNKNOWN, np.int32)
+        tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = numbers + 1
+        return cls(tokens, lengths, np.concatenate([[False], counts >= min_count]))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """The names of a knowledge base's entities, and of its relations forwards and then backwards."""
+
+    entities: Words  # (entity,)
+    relations: Words  # (2R,)
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, config: LstmConfig) -> Self:
+        """The names as these settings cut them; uses are counted in the training facts and nowhere else."""
+        s, r, o = kb.facts("train").T
+        entities = words_of(kb.entities.table["name"]).list.head(config.tokens)
+        forwards = words_of(kb.relations.table["name"]).list.head(config.tokens)
+        backwards = pl.select(pl.concat_list(pl.lit(BACKWARDS), forwards)).to_series().alias(forwards.name)
+        entity_uses = np.bincount(np.concatenate([s, o]), minlength=kb.n_entities)
+        relation_uses = np.tile(np.bincount(r, minlength=kb.n_relations), 2)
+        return cls(
+            Words.of(entities, entity_uses, min_count=config.min_count),
+            Words.of(pl.concat([forwards, backwards]), relation_uses, min_count=config.min_count),
+        )

@@ -1,0 +1,48 @@
+"""The configurations for open knowledge bases, made small: each goes all the way from facts to answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cear.config import load_config
+from cear.pipeline import open_run, run
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+NAMES = ("complex", "complex-lstm", "extreme-text", "cear-complex-lstm", "cear-extreme-text")
+
+TINY = ("stage1.rank=6", "stage1.epochs=1", "stage1.loss.negatives=12")
+TINY_TREE = ("stage1.extreme_text.dim=8", "stage1.extreme_text.pair_bits=12", "stage1.extreme_text.epochs=1")
+TINY_LISTS = ("candidates.k=5", "candidates.crossfit.folds=4", "reranker.form_tokens=4")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_goes_from_facts_to_answers(
+    name: str, write_towns: Callable[..., Path], encoder_of: Callable[..., str], tmp_path: Path
+) -> None:
+    data = write_towns(tmp_path / "towns")
+    reranked = [*TINY_LISTS, f"reranker.encoder={encoder_of()}"] if name.startswith("cear") else []
+    tiny = [*TINY, *TINY_TREE, *reranked, f"data={data}"]
+    finished = run(load_config(CONFIGS / "reverb45k" / f"{name}.yaml", tiny), tmp_path / "run")
+    evaluation = finished.evaluate("test")
+    assert len(evaluation.ranks) == 24
+    assert (evaluation.before is not None) == name.startswith("cear")
+    assert open_run(tmp_path / "run").evaluate("test").summary() == evaluation.summary()
+    assert len(finished.ask("lies in", subject="Town 1", k=30)) == 30
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_knowledge_bases_are_treated_alike(name: str) -> None:
+    one, other = (load_config(CONFIGS / data / f"{name}.yaml") for data in ("reverb45k", "mokb6-en"))
+    assert one == other.model_copy(update={"data": "reverb45k"})
+
+
+@pytest.mark.parametrize("name", ["complex-lstm", "extreme-text"])
+def test_the_second_stage_takes_over_the_first(name: str) -> None:
+    first, both = (load_config(CONFIGS / "reverb45k" / f"{prefix}{name}.yaml") for prefix in ("", "cear-"))
+    assert first.stage1 == both.stage1
+    assert first.reranker is None
+    assert both.reranker is not None
+    assert both.candidates.k == 30

@@ -34,12 +34,12 @@ PUBLIC: dict[str, str] = {
         "WideReranker choose_fusion train_stage2"
     ),
     "cear.retrieval": (
-        "Atom ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule MODELS Retriever RotatE "
-        "RuleBook RuleRetriever RulesConfig Scorer SideTraining Stage1Config TransE build_scorer learn_rules "
-        "load_rules load_stage1 save_rules top_k train_extreme_text train_stage1"
+        "Atom ComplEx DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule FrozenText MODELS Retriever "
+        "RotatE RuleBook RuleRetriever RulesConfig Scorer SideTraining Stage1Config TextConfig TextScorer TransE "
+        "TunedText build_scorer learn_rules load_rules load_stage1 save_rules top_k train_extreme_text train_stage1"
     ),
     "cear.texts": (
-        "EMBEDDED Init SpecialTokens deal embedded_folder encode fill load_encoder padding pooled positions "
+        "EMBEDDED Init SpecialTokens deal embedded_folder encode fill kept load_encoder padding pooled positions "
         "special_tokens text_vectors texts"
     ),
 }

@@ -129,7 +129,10 @@ def open_second_stage(config: RunConfig, retrievers: Retrievers, folder: Path, *
 
 
 def refuse_unfit_encoder(config: RunConfig, kb: KnowledgeBase, *, download: bool = False) -> None:
-    """Fail before anything has trained, not after, if the encoder is not there or cannot hold k candidates."""
+    """Fail before anything has trained, not after, if an encoder is not there or cannot hold k candidates."""
+    for stage1 in (config.stage1, *config.candidates.also.values()):
+        if stage1.model == "text":
+            load_encoder(stage1.text.encoder, download=download)
     if isinstance(config.reranker, WideConfig) and config.reranker.text:
         load_encoder(config.reranker.encoder, download=download)
     if isinstance(config.reranker, SequenceConfig):

@@ -19,6 +19,9 @@ from cear.retrieval.rules import (
 from cear.retrieval.scorer import DotProductScorer, Retriever, Scorer
 from cear.retrieval.search import top_k
 from cear.retrieval.stage1 import load_stage1, train_stage1
+from cear.retrieval.text.config import TextConfig
+from cear.retrieval.text.scorer import FrozenText, TextScorer
+from cear.retrieval.text.tuned import TunedText
 from cear.retrieval.transe import TransE
 
 __all__ = [
@@ -30,6 +33,7 @@ __all__ = [
     "ExtremeText",
     "ExtremeTextConfig",
     "FiredRule",
+    "FrozenText",
     "Retriever",
     "RotatE",
     "RuleBook",
@@ -38,7 +42,10 @@ __all__ = [
     "Scorer",
     "SideTraining",
     "Stage1Config",
+    "TextConfig",
+    "TextScorer",
     "TransE",
+    "TunedText",
     "build_scorer",
     "learn_rules",
     "load_rules",

@@ -71,10 +71,12 @@ class TrainingQueries:
         for step in range(first, len(self)):
             rows = order[step * self._size : (step + 1) * self._size]
             answers = self._answers.take(rows)
-            yield Batch(self._queries[rows], answers, self._competitors(answers, epoch, step))
+            queries = self._queries[rows]
+            yield Batch(queries, answers, self.competitors(queries, answers, epoch, step))
 
-    def _competitors(self, answers: Ragged, epoch: int, step: int) -> Ints | None:
+    def competitors(self, queries: Queries, answers: Ragged, epoch: int, step: int) -> Ints | None:
         """Every entity, or a uniform sample that all queries of the batch share, with their answers."""
+        del queries
         if self._negatives is None:
             return None
         rng = np.random.default_rng([self._seed, epoch, step])

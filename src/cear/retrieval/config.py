@@ -7,14 +7,16 @@ from typing import Literal, Self
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.text.config import TextConfig
 from cear.settings import Settings
 
 
 class LossConfig(Settings):
     """What a training step minimises."""
 
-    kind: Literal["softmax", "bce", "self_adversarial"] = "softmax"
-    """softmax: cross-entropy over the candidates. bce: every cell on its own. self_adversarial: RotatE's own."""
+    kind: Literal["softmax", "bce", "self_adversarial", "info_nce"] = "softmax"
+    """softmax: cross-entropy over the candidates. bce: every cell on its own. self_adversarial: RotatE's own.
+    info_nce: softmax in which the other answers of a query do not compete, which is that of text."""
     negatives: PositiveInt | None = None
     """Entities drawn per batch to compete, shared by its queries, besides their answers; null scores every entity."""
     margin: float = 9.0
@@ -48,9 +50,11 @@ class OptimizerConfig(Settings):
 class Stage1Config(Settings):
     """The retriever and how it is trained. The defaults are ComplEx-N3."""
 
-    model: Literal["complex", "distmult", "rotate", "transe", "rules"] = "complex"
-    """The scoring function; rules are learned in one pass by their own settings, and nothing below is read."""
+    model: Literal["complex", "distmult", "rotate", "transe", "rules", "text"] = "complex"
+    """The scoring function. rules are learned in one pass by their own settings, and nothing below is read; text has
+    its own loss and optimiser, and reads below how long to train."""
     rules: RulesConfig = RulesConfig()
+    text: TextConfig = TextConfig()
     rank: PositiveInt = 128
     """Coordinates of an embedding; complex ones count once."""
     norm: Literal[1, 2] = 2

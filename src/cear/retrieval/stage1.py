@@ -1,4 +1,4 @@
-"""Stage 1 by its configuration: a scorer that is trained, or rules that are learned in one pass."""
+"""Stage 1 by its configuration: a scorer that is trained, one that reads, or rules that are learned in one pass."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cear.retrieval.config import Stage1Config
 from cear.retrieval.models import build_scorer
 from cear.retrieval.rules import RuleRetriever, RulesConfig, learn_rules, load_rules, save_rules
 from cear.retrieval.scorer import Retriever
+from cear.retrieval.text.training import load_text, train_text
 from cear.retrieval.training import train_scorer
 from cear.training import NO_DEADLINE, Deadline, State, load_weights
 
@@ -37,6 +38,8 @@ def train_stage1(
     """
     if config.model == "rules":
         return _rules(kb, config.rules, folder, validate=validate, seed=seed, progress=progress)
+    if config.model == "text":
+        return train_text(kb, config, folder, validate=validate, seed=seed, deadline=deadline, progress=progress)
     return train_scorer(kb, config, folder, validate=validate, seed=seed, deadline=deadline, progress=progress)
 
 
@@ -44,6 +47,8 @@ def load_stage1(kb: KnowledgeBase, config: Stage1Config, folder: Path) -> Retrie
     """The retriever that `train_stage1` left in a folder."""
     if config.model == "rules":
         return RuleRetriever(load_rules(folder / RULES, digest=kb.digest))
+    if config.model == "text":
+        return load_text(kb, config.text, folder)
     scorer = build_scorer(config, kb.n_entities, kb.n_relations)
     scorer.load_state_dict(load_weights(folder))
     return scorer

@@ -3,7 +3,7 @@
 from cear.texts.batches import deal, fill, padding
 from cear.texts.encoders import EMBEDDED, Init, SpecialTokens, embedded_folder, load_encoder, positions, special_tokens
 from cear.texts.lines import texts
-from cear.texts.vectors import encode, pooled, text_vectors
+from cear.texts.vectors import encode, kept, pooled, text_vectors
 
 __all__ = [
     "EMBEDDED",
@@ -13,6 +13,7 @@ __all__ = [
     "embedded_folder",
     "encode",
     "fill",
+    "kept",
     "load_encoder",
     "padding",
     "pooled",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,13 +32,22 @@ def text_vectors(
     Each text is cut to so many `tokens`.
     """
     lines = [*texts(kb.entities), *kb.relations.table["name"].to_list()]
-    key = hashlib.sha256("\0".join([encoder, str(tokens), *lines]).encode()).hexdigest()
-    path = cache_root() / "text_vectors" / f"{key[:32]}.safetensors"
-    if not path.exists():
+
+    def make() -> Tensor:
         model, tokenizer = load_encoder(encoder, download=download)
-        write_tensors(path, {"vectors": encode(lines, model, tokenizer, tokens=tokens, progress=progress)})
-    vectors = read_tensors(path)[0]["vectors"]
+        return encode(lines, model, tokenizer, tokens=tokens, progress=progress)
+
+    vectors = kept([encoder, *_state_of(encoder), str(tokens), *lines], make)
     return vectors[: kb.n_entities], vectors[kb.n_entities :]
+
+
+def kept(key: Sequence[str], make: Callable[[], Tensor]) -> Tensor:
+    """The vectors that `make` makes, once for each key, in the user's cache."""
+    name = hashlib.sha256("\0".join(key).encode()).hexdigest()[:32]
+    path = cache_root() / "text_vectors" / f"{name}.safetensors"
+    if not path.exists():
+        write_tensors(path, {"vectors": make()})
+    return read_tensors(path)[0]["vectors"]
 
 
 @torch.inference_mode()
@@ -52,17 +62,36 @@ def encode(
     """The mean token state of each text, at unit length, (text, width)."""
     model.eval()
     rows = tokenizer(list(lines), truncation=True, max_length=tokens)["input_ids"]
-    vectors = torch.empty(len(rows), model.config.hidden_size)
+    return pooled(rows, model, tokenizer, progress=progress)
+
+
+def pooled(
+    rows: Sequence[Sequence[int]],
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    progress: Progress = silent,
+) -> Tensor:
+    """The mean state of the tokens of each row, at unit length, (row, width), with gradients where they are on."""
+    batches = fill(np.array([len(row) for row in rows]), _MAX_TOKENS)
+    means = []
     with progress("Encoding texts", len(rows)) as bar:
-        for batch in fill(np.array([len(row) for row in rows]), _MAX_TOKENS):
-            vectors[torch.from_numpy(batch)] = pooled([rows[i] for i in batch], model, tokenizer)
+        for batch in batches:
+            means.append(_mean_states([rows[i] for i in batch], model, tokenizer))
             bar.advance(len(batch))
-    return vectors
+    place = torch.from_numpy(np.argsort(np.concatenate(batches)))
+    return torch.nn.functional.normalize(torch.cat(means)[place], dim=-1)
 
 
-def pooled(rows: Sequence[Sequence[int]], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Tensor:
-    """The mean state of the tokens of each row, at unit length, (row, width), with gradients when the model trains."""
+def _mean_states(rows: Sequence[Sequence[int]], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Tensor:
     padded = tokenizer.pad({"input_ids": list(rows)}, return_tensors="pt")
     states = model(**padded).last_hidden_state
     mask = padded["attention_mask"].unsqueeze(-1)
-    return torch.nn.functional.normalize((states * mask).sum(1) / mask.sum(1), dim=-1)
+    mean: Tensor = (states * mask).sum(1) / mask.sum(1)
+    return mean
+
+
+def _state_of(encoder: str) -> list[str]:
+    """What changes when the weights in an encoder's folder do; nothing for one that is not a folder."""
+    path = Path(encoder) / "model.safetensors"
+    return [f"{path.stat().st_size} {path.stat().st_mtime_ns}"] if path.exists() else []

@@ -85,10 +85,9 @@ class FrozenText(TextScorer):
         self.relation = Embedding(2 * len(relations), width, scale=1.0, generator=torch.Generator().manual_seed(seed))
         with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
             torch.manual_seed(seed)
-            hidden = nn.Linear(4 * width, config.hidden)
-        last = _zero(nn.Linear(config.hidden, width))
-        self.query_correction = nn.Sequential(hidden, nn.GELU(), nn.Dropout(config.dropout), last)
-        self.entity_correction = _zero(nn.Linear(width, width, bias=False))
+            hidden, last = nn.Linear(4 * width, config.hidden), _zero(nn.Linear(config.hidden, width))
+            self.query_correction = nn.Sequential(hidden, nn.GELU(), nn.Dropout(config.dropout), last)
+            self.entity_correction = _zero(nn.Linear(width, width, bias=False))
 
     def encode_queries(self, queries: Queries) -> Tensor:
         """The subject's text vector, corrected for the relation."""

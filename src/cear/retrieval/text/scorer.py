@@ -26,7 +26,7 @@ class TextScorer(DotProductScorer):
         super().__init__(n_entities, n_relations)
         self.log_scale = nn.Parameter(torch.tensor(math.log(_SCALE)))
         self._every: Tensor | None = None  # the vectors of all entities, while the weights stay as they are
-        self.register_load_state_dict_post_hook(lambda module, _: module.remember(None))
+        self.register_load_state_dict_post_hook(_forget)  # type: ignore[no-untyped-call]
 
     @abstractmethod
     def encode_queries(self, queries: Queries) -> Tensor:
@@ -68,6 +68,10 @@ class TextScorer(DotProductScorer):
         return self.entity_vectors(entities).abs()
 
 
+def _forget(scorer: TextScorer, _: object) -> None:
+    scorer.remember(None)
+
+
 class FrozenText(TextScorer):
     """Text vectors that stay as they are, and a learned correction of each side.
 
@@ -75,6 +79,9 @@ class FrozenText(TextScorer):
     at unit length. f and W start at zero: untrained, an answer is what reads like the subject. f has a hidden layer; W
     has none, for a step reads many more entities than queries.
     """
+
+    _entities: Tensor
+    _relations: Tensor
 
     def __init__(self, entities: Tensor, relations: Tensor, config: TextConfig, *, seed: int = 0) -> None:
         super().__init__(len(entities), len(relations))

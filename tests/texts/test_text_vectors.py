@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from cear.data import KnowledgeBase, Vocabulary
-from cear.texts import encode, load_encoder, pooled, text_vectors, texts
+from cear.texts import encode, load_encoder, pooled, text_vectors, texts, vectors
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +32,25 @@ def test_they_are_unit_vectors_of_each_text_and_made_once(
     torch.testing.assert_close(entities.norm(dim=-1), torch.ones(30))
     monkeypatch.setattr("cear.texts.vectors.encode", lambda *_, **__: pytest.fail("encoded again"))
     assert torch.equal(text_vectors(towns, encoder_of(), tokens=8)[0], entities)
+
+
+def test_only_the_part_that_is_missing_is_encoded_again(
+    towns: KnowledgeBase, encoder_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(vectors, "_PART", 10)
+    whole = text_vectors(towns, encoder_of(), tokens=8)[0]
+    parts = sorted(tmp_path.rglob("*.safetensors"))
+    assert len(parts) == 4, "33 texts"
+    parts[2].unlink()
+    encoded: list[int] = []
+
+    def counting(lines: list[str], *args: Any, **settings: Any) -> torch.Tensor:
+        encoded.append(len(lines))
+        return encode(lines, *args, **settings)
+
+    monkeypatch.setattr(vectors, "encode", counting)
+    assert torch.equal(text_vectors(towns, encoder_of(), tokens=8)[0], whole)
+    assert len(encoded) == 1
 
 
 def test_padding_does_not_change_a_vector(encoder_of: Callable[..., str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _MAX_TOKENS = 4000  # in a batch
+_PART = 4096  # texts that are encoded and kept together: what an interruption may cost
 
 
 def text_vectors(
@@ -29,15 +31,17 @@ def text_vectors(
 ) -> tuple[Tensor, Tensor]:
     """The unit vectors of all entities (name and description) and of all relations (name).
 
-    Each text is cut to so many `tokens`.
+    Each text is cut to so many `tokens`. What was encoded before an interruption is not encoded again.
     """
-    lines = [*texts(kb.entities), *kb.relations.table["name"].to_list()]
 
-    def make() -> Tensor:
+    def make(lines: Sequence[str]) -> Tensor:
         model, tokenizer = load_encoder(encoder, download=download)
         return encode(lines, model, tokenizer, tokens=tokens, progress=progress)
 
-    vectors = kept([encoder, *_state_of(encoder), str(tokens), *lines], make)
+    lines = [*texts(kb.entities), *kb.relations.table["name"].to_list()]
+    parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
+    known = [encoder, *_state_of(encoder), str(tokens)]
+    vectors = torch.cat([kept([*known, *part], partial(make, part)) for part in parts])
     return vectors[: kb.n_entities], vectors[kb.n_entities :]
 
 

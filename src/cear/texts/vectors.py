@@ -91,7 +91,7 @@ def _mean_states(rows: Sequence[Sequence[int]], model: PreTrainedModel, tokenize
     padded = tokenizer.pad({"input_ids": list(rows)}, return_tensors="pt")
     states = model(**padded).last_hidden_state
     mask = padded["attention_mask"].unsqueeze(-1)
-    mean: Tensor = (states * mask).sum(1) / mask.sum(1)
+    mean: Tensor = (states * mask).sum(1) / mask.sum(1).clamp_min(1)  # a text of no token at all has no vector, not NaN
     return mean
 
 

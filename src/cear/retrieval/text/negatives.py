@@ -34,8 +34,8 @@ class TextQueries(TrainingQueries):
         if among is None:
             return None
         rng = np.random.default_rng([self._seed, epoch, step, 1])  # the sample drew from [seed, epoch, step]
-        places = rng.integers(max(self._near.shape[1], 1), size=(self._hard, len(answers.values)))
-        hard = self._near[answers.values, places] if self._near.shape[1] else answers.values
+        places = rng.integers(self._near.shape[1], size=(self._hard, len(answers.values)))
+        hard = self._near[answers.values, places]  # (hard, answer)
         return np.unique(np.concatenate([among, queries.entity, hard.reshape(-1)]))
 
 

@@ -20,7 +20,7 @@ _SCALE, _MAX_SCALE = 20.0, 100.0  # 1 / temperature: where SimKGC starts, and wh
 
 
 class TextScorer(DotProductScorer):
-    """cos(query, entity) / τ with a learned temperature τ (Wang et al. 2022, Eq. 5), from unit vectors of texts."""
+    """cos(query, entity) / τ with a learned temperature τ (Wang et al. 2022), from unit vectors of texts."""
 
     def __init__(self, n_entities: int, n_relations: int) -> None:
         super().__init__(n_entities, n_relations)
@@ -50,12 +50,12 @@ class TextScorer(DotProductScorer):
         return self.log_scale.clamp(max=math.log(_MAX_SCALE)).exp() * self.encode_queries(queries)
 
     def entity_vectors(self, among: Tensor | None = None) -> Tensor:
-        """The unit vectors; in use they are made once for all entities."""
-        if self.training or torch.is_grad_enabled():
+        """The unit vectors, with gradients in training; in use they are made once for all entities."""
+        if self.training:
             return self.encode_entities(among)
         if self._every is None:
-            self.remember(self.encode_entities())
-        assert self._every is not None
+            with torch.inference_mode(mode=False), torch.no_grad():  # a later caller may want gradients of the query
+                self._every = self.encode_entities()
         return self._every if among is None else self._every[among]
 
     def score(self, facts: Tensor) -> Tensor:

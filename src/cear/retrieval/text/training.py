@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from cear.data import KnowledgeBase
+from cear.nouns import Ints
 from cear.progress import Progress, silent
 from cear.retrieval.config import LossConfig, OptimizerConfig, RegularizerConfig, Stage1Config
 from cear.retrieval.text.config import TextConfig
@@ -34,20 +36,18 @@ class TextTask(Stage1Task):
         config: Stage1Config,
         validate: Validate,
         *,
-        near: Tensor,
+        near: Ints,
         seed: int,
-        progress: Progress = silent,
     ) -> None:
         super().__init__(scorer, kb, _as_trained(config), validate, seed=seed)
-        text = config.text
         self._seed = seed
         self._queries = TextQueries(
             kb.known("train"),
             kb.n_entities,
-            nearest(near, progress=progress) if text.hard else np.zeros((kb.n_entities, 0), np.int64),
+            near,
             size=config.batch,
-            negatives=text.negatives,
-            hard=text.hard,
+            negatives=config.text.negatives,
+            hard=config.text.hard,
             seed=seed,
         )
 
@@ -79,12 +79,11 @@ def train_text(
 ) -> tuple[TextScorer, State]:
     """The text retriever that was best on validation, and how training went; resumes what `folder` holds."""
     text = config.text
-    entities, relations = text_vectors(kb, text.encoder, tokens=text.tokens, progress=progress)
-    scorer: TextScorer
-    scorer = (
-        TunedText(kb, text, seed=seed) if text.tune == "encoder" else FrozenText(entities, relations, text, seed=seed)
-    )
-    task = TextTask(scorer, kb, config, validate, near=entities, seed=seed, progress=progress)
+    read = partial(text_vectors, kb, text.encoder, tokens=text.tokens, progress=progress)
+    tuned = text.tune == "encoder"
+    scorer: TextScorer = TunedText(kb, text, seed=seed) if tuned else FrozenText(*read(), text, seed=seed)
+    near = nearest(read()[0], progress=progress) if text.hard else np.zeros((kb.n_entities, 1), np.int64)
+    task = TextTask(scorer, kb, config, validate, near=near, seed=seed)
     state = fit_stage1(task, kb, config, folder, seed=seed, deadline=deadline, progress=progress)
     if isinstance(scorer, TunedText):
         scorer.save_pretrained(folder / ENCODER)
@@ -108,7 +107,7 @@ def _in_use(scorer: TextScorer, kb: KnowledgeBase, config: TextConfig, folder: P
     if config.tune == "encoder":
         with (folder / BEST).open("rb") as file:
             weights = hashlib.file_digest(file, "sha256").hexdigest()
-        with torch.inference_mode():
+        with torch.no_grad():
             scorer.remember(kept([weights, str(config.tokens), *texts(kb.entities)], scorer.encode_entities))
     return scorer
 

@@ -32,9 +32,8 @@ from cear.files import write_json
 from cear.nouns import Candidates, Floats, Queries
 from cear.reports import Provenance
 from cear.reranking import Int8Reranker, SequenceConfig, SequenceReranker
-from cear.reranking.batches import deal, fill, padding
-from cear.reranking.encoders import positions, special_tokens
 from cear.reranking.sequences import SequenceBatch
+from cear.texts import deal, fill, padding, positions, special_tokens
 
 RECORD = Path("results/benchmarks/answering.json")
 DATA, PADDED = "fb15k-237", ("fb15k-237", "wn18rr")

@@ -185,7 +185,7 @@ def test_every_setting_says_what_it_is() -> None:
         Stage1Config,
         *(type(v) for v in dict(Stage1Config()).values() if isinstance(v, Settings)),
     ]
-    assert len(groups) == 8
+    assert len(groups) == 9
     for group in groups:
         for name, field in group.model_fields.items():
             is_group = isinstance(field.default, Settings)

@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "cear"
 
 FLOOR = ("errors", "nouns", "files", "progress", "settings", "tensors", "training")
-ROOMS = ("data", "retrieval", "candidates", "reranking", "evaluation", "reports", "completion", "serving")
+ROOMS = ("data", "texts", "retrieval", "candidates", "reranking", "evaluation", "reports", "completion", "serving")
 ROOF = ("config", "stages", "pipeline", "cli")
 HOUSE = FLOOR + ROOMS + ROOF  # each may import from those before it, and from itself
 

@@ -48,6 +48,7 @@ _ROOMS = (
     "reports",
     "reranking",
     "retrieval",
+    "texts",
 )  # `cear.data` works after `import cear` alone
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from cear.files import read_json, remove_leftovers, replacing, write_json
 from cear.nouns import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
 from cear.progress import Progress, silent
 from cear.reports import Provenance, Record
-from cear.retrieval import Retriever, top_k
+from cear.retrieval import MODELS, TEXT_MODELS, Retriever, top_k
 from cear.stages import (
     SecondStage,
     evaluate_stages,
@@ -96,10 +96,12 @@ class Run:
         config = self.config.stage1
         training = self.training
         details: dict[str, Any] = {"training_seconds": training.seconds, "valid_mrr": training.best}
+        if config.model != "rules":  # they take none
+            details |= {"epochs": training.epoch, "best_epoch": training.best_epoch}
         if config.model == "extreme_text":
-            details |= {"dim": config.extreme_text.dim, "epochs": training.epoch}
-        elif config.model != "rules":  # which have no size and take no epochs
-            details |= {"rank": config.rank, "epochs": training.epoch, "best_epoch": training.best_epoch}
+            details |= {"dim": config.extreme_text.dim}
+        if config.model in (*MODELS, *TEXT_MODELS):
+            details |= {"rank": config.rank}
         if self.second is not None:
             details |= {"reranker": self._second_details(self.second)}
         provenance = Provenance.collect(

@@ -42,10 +42,10 @@ from cear.reranking import (
     WideConfig,
     WideReranker,
     choose_fusion,
-    load_encoder,
     train_stage2,
 )
 from cear.retrieval import Retriever, load_stage1
+from cear.texts import load_encoder
 from cear.training import NO_DEADLINE, Deadline, State
 
 STAGE2, MODEL, FUSION, TRAINING = "stage2", "model", "fusion.json", "training.json"
@@ -139,9 +139,12 @@ def open_second_stage(config: RunConfig, retrievers: Retrievers, folder: Path, *
 
 
 def refuse_unfit_encoder(config: RunConfig, kb: KnowledgeBase, *, download: bool = False) -> None:
-    """Fail before anything has trained, not after, if the encoder is not there or cannot hold k candidates."""
+    """Fail before anything has trained, not after, if an encoder is not there or cannot hold k candidates."""
+    for stage1 in (config.stage1, *config.candidates.also.values()):
+        if stage1.model == "text":
+            load_encoder(stage1.text.encoder, download=download)
     if isinstance(config.reranker, WideConfig) and config.reranker.text:
-        load_encoder(SequenceConfig(encoder=config.reranker.encoder), download=download)
+        load_encoder(config.reranker.encoder, download=download)
     if isinstance(config.reranker, SequenceConfig):
         k = config.candidates.k
         same = Candidates(np.zeros((1, k), np.int64), np.zeros((1, k)))

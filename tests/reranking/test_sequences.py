@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from cear.errors import ConfigError
 from cear.nouns import NO_ENTITY, Queries
-from cear.reranking.encoders import SpecialTokens
 from cear.reranking.sequences import Assembler
 from cear.reranking.surface import SurfaceForms, ragged
+from cear.texts import SpecialTokens
 
 CLS, SEP, PAD, SPC, TAIL, HEAD = 101, 102, 0, 103, 104, 105
 SPECIAL = SpecialTokens(start=CLS, separator=SEP, pad=PAD, space=SPC, ask_tail=TAIL, ask_head=HEAD)

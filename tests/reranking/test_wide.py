@@ -23,14 +23,13 @@ from cear.candidates import (
     make_lists,
 )
 from cear.config import RunConfig
-from cear.data import KnowledgeBase, Vocabulary
+from cear.data import KnowledgeBase
 from cear.errors import ConfigError
 from cear.nouns import NO_ENTITY, Candidates, Ints, Queries
 from cear.pipeline import Run, open_run, run
 from cear.reranking import WideConfig, WideReranker, train_stage2
 from cear.reranking.wide.evidence import Evidence, n_numbers
 from cear.reranking.wide.graph import N_GRAPH, NAMES, GraphFeatures
-from cear.reranking.wide.text_vectors import encode, text_vectors
 from cear.retrieval import RuleRetriever, RulesConfig, Stage1Config, build_scorer, learn_rules
 
 SMALL: dict[str, Any] = {"width": 8, "heads": 2, "layers": 2, "epochs": 2, "dropout": 0.0, "max_tokens": 100}
@@ -211,33 +210,6 @@ class TestGraphFeatures:
         }
         for name, values in expected.items():
             np.testing.assert_allclose(features[name], values, rtol=1e-5, err_msg=name)
-
-
-class TestTextVectors:
-    def test_they_are_unit_vectors_of_each_text_alone_and_made_once(
-        self, towns: KnowledgeBase, reranker_of: Make, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        config = reranker_of().config
-        entities, relations = text_vectors(towns, config)
-        assert (len(entities), len(relations)) == (30, 3)
-        torch.testing.assert_close(entities.norm(dim=-1), torch.ones(30))
-        monkeypatch.setattr("cear.reranking.wide.text_vectors.encode", lambda *_, **__: pytest.fail("encoded again"))
-        assert torch.equal(text_vectors(towns, config)[0], entities)
-
-    def test_padding_does_not_change_a_vector(self, encoder_of: Callable[..., str]) -> None:
-        from cear.reranking import SequenceConfig, load_encoder
-
-        model, tokenizer = load_encoder(SequenceConfig(encoder=encoder_of()))
-        both = encode(["town 1", "town 1 lies in country a"], model, tokenizer, tokens=20)
-        alone = encode(["town 1"], model, tokenizer, tokens=20)
-        torch.testing.assert_close(alone[0], both[0], atol=1e-5, rtol=1e-4)
-
-    def test_other_texts_are_encoded_anew(self, towns: KnowledgeBase, reranker_of: Make) -> None:
-        names = [f"Country {'abcde'[i % 5]}" for i in range(30)]
-        renamed = Vocabulary.from_ids("entity", [f"e{i}" for i in range(30)], names=names)
-        other = KnowledgeBase("towns", renamed, towns.relations, {"train": towns.facts("train")})
-        config = reranker_of().config
-        assert not torch.equal(text_vectors(other, config)[0], text_vectors(towns, config)[0])
 
 
 class TestHeldOutFolds:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cear.nouns import Queries, Ragged
 from cear.retrieval.batches import Batch
 from cear.retrieval.config import LossConfig
-from cear.retrieval.losses import LOSSES, bce, self_adversarial, softmax
+from cear.retrieval.losses import LOSSES, bce, info_nce, self_adversarial, softmax
 
 CONFIG = LossConfig()
 
@@ -43,7 +43,7 @@ def per_fact_cross_entropy(scores: torch.Tensor, answers: list[list[int]]) -> to
 
 
 def test_every_loss_is_covered_here() -> None:
-    assert set(LOSSES.values()) == {softmax, bce, self_adversarial}
+    assert set(LOSSES.values()) == {softmax, bce, self_adversarial, info_nce}
 
 
 class TestSoftmax:
@@ -186,3 +186,23 @@ class TestSelfAdversarial:
         assert scores.grad is not None
         assert torch.isfinite(loss)
         assert torch.isfinite(scores.grad).all()
+
+
+class TestInfoNce:
+    def test_a_golden_case(self) -> None:
+        # Odds of answer : others. Query 0: 2:1 and 3:1, for 2 and 3 do not compete; query 1: 5:(5 + 5).
+        scores = torch.tensor([[0.0, math.log(2), math.log(3)], [5.0, 5.0, 5.0]])
+        loss = info_nce(scores, batch_of([[1, 2], [0]]), CONFIG)
+        assert loss.item() == pytest.approx((math.log(3 / 2) + math.log(4 / 3) + math.log(3)) / 3)
+
+    def test_with_one_answer_a_query_it_is_softmax(self) -> None:
+        scores, _ = random_case(3)
+        batch = batch_of([[1], [0], [6], [2], [2]])
+        torch.testing.assert_close(info_nce(scores, batch, CONFIG), softmax(scores, batch, CONFIG))
+
+    def test_a_query_that_every_candidate_answers_teaches_nothing(self) -> None:
+        scores = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        info_nce(scores, batch_of([[0, 1], [1]]), CONFIG).backward()  # type: ignore[no-untyped-call]
+        assert scores.grad is not None
+        assert (scores.grad[0] == 0).all()
+        assert (scores.grad[1] != 0).all()

@@ -1,7 +1,6 @@
 """Stage 2: the query and its candidates are read together and scored anew, in one sequence or one token each."""
 
 from cear.reranking.config import RerankerConfig, SequenceConfig, WideConfig
-from cear.reranking.encoders import embedded_folder, load_encoder
 from cear.reranking.fusion import STAGE2_ALONE, Fusion, choose_fusion
 from cear.reranking.int8 import Int8Reranker
 from cear.reranking.reranker import Reranker, SequenceReranker, Trainable
@@ -20,7 +19,5 @@ __all__ = [
     "WideConfig",
     "WideReranker",
     "choose_fusion",
-    "embedded_folder",
-    "load_encoder",
     "train_stage2",
 ]

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from cear.settings import Settings
-
-EMBEDDED = "embedded"
+from cear.texts import EMBEDDED, Init
 
 
 class RerankerConfig(Settings):
@@ -41,7 +40,7 @@ class SequenceConfig(RerankerConfig):
 
     kind: Literal["sequence"] = "sequence"
     """Which re-ranker."""
-    init: Literal["pretrained", "random"] = "pretrained"
+    init: Init = "pretrained"
     """random forgets what the encoder learned from text: an ablation."""
     attention: Literal["cross", "independent"] = "cross"
     """independent shows the encoder one candidate at a time: an ablation."""

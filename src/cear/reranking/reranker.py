@@ -14,14 +14,13 @@ from cear.data import KnowledgeBase
 from cear.files import read_json, write_json
 from cear.nouns import NO_ENTITY, Bools, Floats, Ints, Queries
 from cear.progress import Progress, silent
-from cear.reranking.batches import fill
 from cear.reranking.config import RerankerConfig, SequenceConfig
-from cear.reranking.encoders import load_encoder, positions, special_tokens
 from cear.reranking.features import stage1_features
 from cear.reranking.model import CrossEntityModel
 from cear.reranking.sequences import Assembler, SequenceBatch
 from cear.reranking.surface import surface_forms
 from cear.tensors import read_tensors, write_tensors
+from cear.texts import fill, load_encoder, positions, special_tokens
 
 HEAD, CONFIG, ENCODER = "head.safetensors", "reranker.json", "encoder"
 
@@ -74,7 +73,9 @@ class SequenceReranker:
 
     def __init__(self, kb: KnowledgeBase, config: SequenceConfig, *, seed: int = 0, download: bool = False) -> None:
         self.config, self._seed = config, seed
-        language_model, self.tokenizer = load_encoder(config, seed=seed, download=download)
+        language_model, self.tokenizer = load_encoder(
+            config.encoder, init=config.init, dropout=config.dropout, seed=seed, download=download
+        )
         self.model = CrossEntityModel(language_model, config, seed=seed)
         forms = surface_forms(kb, self.tokenizer, width=config.form_tokens, text=config.text)
         self._assembler = Assembler(

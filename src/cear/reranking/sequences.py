@@ -15,8 +15,8 @@ from torch import Tensor
 
 from cear.errors import ConfigError
 from cear.nouns import NO_ENTITY, Ints, Queries, Ragged
-from cear.reranking.encoders import SpecialTokens
 from cear.reranking.surface import SurfaceForms, concatenate, cut, surround
+from cear.texts import SpecialTokens
 
 _NO_SLOT = -1  # a token of no candidate
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cear.data import KnowledgeBase, Vocabulary
+from cear.data import KnowledgeBase
 from cear.nouns import Ints, Ragged
+from cear.texts import texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -29,12 +30,6 @@ def surface_forms(kb: KnowledgeBase, tokenizer: PreTrainedTokenizerBase, *, widt
     return SurfaceForms(
         _tokens(entities, tokenizer, width), _tokens(kb.relations.table["name"].to_list(), tokenizer, width)
     )
-
-
-def texts(vocabulary: Vocabulary) -> list[str]:
-    """Name and description of each, as one text."""
-    table = vocabulary.table
-    return [f"{name}, {more}" if more else name for name, more in table.select("name", "description").iter_rows()]
 
 
 def _tokens(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, width: int) -> Ragged:

@@ -16,9 +16,9 @@ from cear.data import KnowledgeBase, KnownAnswers
 from cear.errors import DataError
 from cear.nouns import NO_ENTITY, Floats, Ints
 from cear.progress import Progress, silent
-from cear.reranking.batches import deal
 from cear.reranking.losses import LIST_LOSSES
 from cear.reranking.reranker import Reranker, Trainable
+from cear.texts import deal
 from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit, seeded
 
 Validate = Callable[[Reranker], float]

@@ -20,6 +20,9 @@ from cear.retrieval.rules import (
 from cear.retrieval.scorer import DotProductScorer, Retriever, Scorer, SearchesItself
 from cear.retrieval.search import top_k
 from cear.retrieval.stage1 import load_stage1, train_stage1
+from cear.retrieval.text.config import TextConfig
+from cear.retrieval.text.scorer import FrozenText, TextScorer
+from cear.retrieval.text.tuned import TunedText
 from cear.retrieval.transe import TransE
 
 __all__ = [
@@ -33,6 +36,7 @@ __all__ = [
     "ExtremeText",
     "ExtremeTextConfig",
     "FiredRule",
+    "FrozenText",
     "Retriever",
     "RotatE",
     "RuleBook",
@@ -42,7 +46,10 @@ __all__ = [
     "SearchesItself",
     "SideTraining",
     "Stage1Config",
+    "TextConfig",
+    "TextScorer",
     "TransE",
+    "TunedText",
     "build_scorer",
     "learn_rules",
     "load_rules",

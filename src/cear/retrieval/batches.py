@@ -89,8 +89,9 @@ class TrainingQueries:
         for step in range(first, len(self)):
             rows = order[step * self._size : (step + 1) * self._size]
             answers = self._answers.take(rows)
-            competitors = self._competitors(answers, epoch, step)
-            yield Batch(self._queries[rows], answers, competitors, self._weights_of(rows))
+            queries = self._queries[rows]
+            competitors = self.competitors(queries, answers, epoch, step)
+            yield Batch(queries, answers, competitors, self._weights_of(rows))
 
     def _weights_of(self, rows: Ints) -> Floats | None:
         if self._weights is None:
@@ -98,8 +99,9 @@ class TrainingQueries:
         places = Ragged(self._answers.offsets, np.arange(len(self._weights))).take(rows)
         return self._weights[places.values]
 
-    def _competitors(self, answers: Ragged, epoch: int, step: int) -> Ints | None:
+    def competitors(self, queries: Queries, answers: Ragged, epoch: int, step: int) -> Ints | None:
         """Every entity, or a uniform sample that all queries of the batch share, with their answers."""
+        del queries
         if self._negatives is None:
             return None
         rng = np.random.default_rng([self._seed, epoch, step])

@@ -8,14 +8,16 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_
 
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.text.config import TextConfig
 from cear.settings import Settings
 
 
 class LossConfig(Settings):
     """What a training step minimises."""
 
-    kind: Literal["softmax", "bce", "self_adversarial"] = "softmax"
-    """softmax: cross-entropy over the candidates. bce: every cell on its own. self_adversarial: RotatE's own."""
+    kind: Literal["softmax", "bce", "self_adversarial", "info_nce"] = "softmax"
+    """softmax: cross-entropy over the candidates. bce: every cell on its own. self_adversarial: RotatE's own.
+    info_nce: softmax in which the other answers of a query do not compete, which is that of text."""
     negatives: PositiveInt | None = None
     """Entities drawn per batch to compete, shared by its queries, besides their answers; null scores every entity."""
     margin: float = 9.0
@@ -60,15 +62,19 @@ class LstmConfig(Settings):
 
 
 # Models, and the group of settings that they alone read.
-_OWN = {"rules": "rules", "extreme_text": "extreme_text", "complex_lstm": "lstm"}
+_OWN = {"rules": "rules", "text": "text", "extreme_text": "extreme_text", "complex_lstm": "lstm"}
 
 
 class Stage1Config(Settings):
     """The retriever and how it is trained. The defaults are ComplEx-N3."""
 
-    model: Literal["complex", "distmult", "rotate", "transe", "complex_lstm", "rules", "extreme_text"] = "complex"
-    """The scoring function; rules and extreme_text have settings of their own, and no other is read for them."""
+    model: Literal["complex", "distmult", "rotate", "transe", "complex_lstm", "rules", "text", "extreme_text"] = (
+        "complex"
+    )
+    """The scoring function. rules and extreme_text have settings of their own, and no other is read for them; text has
+    its own loss and optimiser, and reads below how long to train."""
     rules: RulesConfig = RulesConfig()
+    text: TextConfig = TextConfig()
     extreme_text: ExtremeTextConfig = ExtremeTextConfig()
     lstm: LstmConfig = LstmConfig()
     rank: PositiveInt = 128

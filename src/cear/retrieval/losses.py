@@ -51,7 +51,22 @@ def self_adversarial(scores: Tensor, batch: Batch, config: LossConfig) -> Tensor
     return -(positive + of_queries @ negative) / (2 * weights.sum())
 
 
-LOSSES: dict[str, Loss] = {"softmax": softmax, "bce": bce, "self_adversarial": self_adversarial}
+def info_nce(scores: Tensor, batch: Batch, config: LossConfig) -> Tensor:
+    """The mean over facts of -log P(answer | answer or no answer), P a softmax: other answers are no negatives."""
+    del config
+    is_answer = torch.zeros_like(scores, dtype=torch.bool)
+    is_answer[batch.cells] = True
+    # The least number rather than -inf: a query that every candidate answers then has loss and gradient zero.
+    others = scores.masked_fill(is_answer, torch.finfo(scores.dtype).min).logsumexp(-1)  # (query,)
+    return nn.functional.softplus(others[batch.cells[0]] - scores[batch.cells]).mean()
+
+
+LOSSES: dict[str, Loss] = {
+    "softmax": softmax,
+    "bce": bce,
+    "self_adversarial": self_adversarial,
+    "info_nce": info_nce,
+}
 
 
 class _SoftmaxCrossEntropy(torch.autograd.Function):

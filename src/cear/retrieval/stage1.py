@@ -1,4 +1,4 @@
-"""Stage 1 by its configuration: a scorer that is trained, rules that are counted, or a label tree."""
+"""Stage 1 by its configuration: a scorer that is trained, one that reads, rules that are counted, or a label tree."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, origin_o
 from cear.retrieval.models import scorer_for
 from cear.retrieval.rules import RuleRetriever, RulesConfig, learn_rules, load_rules, save_rules
 from cear.retrieval.scorer import Retriever
+from cear.retrieval.text.training import load_text, train_text
 from cear.retrieval.training import train_scorer
 from cear.training import NO_DEADLINE, Deadline, State, load_weights
 
@@ -41,6 +42,8 @@ def train_stage1(
     if config.model == "extreme_text":
         tree = config.extreme_text
         return _extreme_text(kb, tree, folder, validate, seed=seed, deadline=deadline, progress=progress)
+    if config.model == "text":
+        return train_text(kb, config, folder, validate=validate, seed=seed, deadline=deadline, progress=progress)
     return train_scorer(kb, config, folder, validate=validate, seed=seed, deadline=deadline, progress=progress)
 
 
@@ -50,6 +53,8 @@ def load_stage1(kb: KnowledgeBase, config: Stage1Config, folder: Path) -> Retrie
         return RuleRetriever(load_rules(folder / RULES, digest=kb.digest))
     if config.model == "extreme_text":
         return ExtremeText.load(folder, origin_of(kb, config.extreme_text))
+    if config.model == "text":
+        return load_text(kb, config.text, folder)
     scorer = scorer_for(kb, config)
     scorer.load_state_dict(load_weights(folder))
     return scorer

@@ -110,7 +110,20 @@ def train_scorer(
     """The scorer that was best on validation, and how training went; resumes what `folder` holds."""
     scorer = scorer_for(kb, config, seed=seed)
     task = Stage1Task(scorer, kb, config, validate, seed=seed)
+    return scorer, fit_stage1(task, kb, config, folder, seed=seed, deadline=deadline, progress=progress)
+
+
+def fit_stage1(
+    task: Stage1Task,
+    kb: KnowledgeBase,
+    config: Stage1Config,
+    folder: Path,
+    *,
+    seed: int,
+    deadline: Deadline,
+    progress: Progress,
+) -> State:
+    """Train a task as long as the configuration says, leave its best weights in the model, and say how it went."""
     schedule = Schedule(config.epochs, config.validate_every, config.patience, config.checkpoint_seconds)
     fingerprint = hashlib.sha256(f"{config.that_counts()} {seed} {kb.digest}".encode()).hexdigest()
-    state = fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
-    return scorer, state
+    return fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)

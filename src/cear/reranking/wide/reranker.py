@@ -14,13 +14,12 @@ from cear.errors import ConfigError
 from cear.files import read_json, write_json
 from cear.nouns import NO_ENTITY, Bools, Floats, Ints
 from cear.progress import Progress, silent
-from cear.reranking.batches import fill
 from cear.reranking.config import WideConfig
 from cear.reranking.wide.evidence import Evidence, n_numbers
 from cear.reranking.wide.model import WideBatch, WideModel
-from cear.reranking.wide.text_vectors import text_vectors
 from cear.retrieval import DotProductScorer, Retriever
 from cear.tensors import read_tensors, write_tensors
+from cear.texts import fill, text_vectors
 
 WEIGHTS, CONFIG = "wide.safetensors", "reranker.json"
 
@@ -43,7 +42,11 @@ class WideReranker:
         self._vectors = _with_vectors(vectors_of) if config.vectors else None
         self.config, self._seed, self._n_relations = config, seed, kb.n_relations
         self._evidence = Evidence(retrievers, config)
-        self._texts = text_vectors(kb, config, download=download, progress=progress) if config.text else None
+        self._texts = None
+        if config.text:
+            self._texts = text_vectors(
+                kb, config.encoder, tokens=config.text_tokens, download=download, progress=progress
+            )
         self.model = WideModel(
             config,
             relations=2 * kb.n_relations,

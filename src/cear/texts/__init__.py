@@ -1,0 +1,24 @@
+"""Texts: the encoders that read them, batches by tokens, and one vector for each entity and relation."""
+
+from cear.texts.batches import deal, fill, padding
+from cear.texts.encoders import EMBEDDED, Init, SpecialTokens, embedded_folder, load_encoder, positions, special_tokens
+from cear.texts.lines import texts
+from cear.texts.vectors import encode, kept, pooled, text_vectors
+
+__all__ = [
+    "EMBEDDED",
+    "Init",
+    "SpecialTokens",
+    "deal",
+    "embedded_folder",
+    "encode",
+    "fill",
+    "kept",
+    "load_encoder",
+    "padding",
+    "pooled",
+    "positions",
+    "special_tokens",
+    "text_vectors",
+    "texts",
+]

@@ -1,0 +1,101 @@
+"""One vector for each text, and for each entity and relation of a knowledge base: encoded once, kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.data import KnowledgeBase, cache_root
+from cear.progress import Progress, silent
+from cear.tensors import read_tensors, write_tensors
+from cear.texts.batches import fill
+from cear.texts.encoders import load_encoder
+from cear.texts.lines import texts
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_MAX_TOKENS = 4000  # in a batch
+_PART = 4096  # texts that are encoded and kept together: what an interruption may cost
+
+
+def text_vectors(
+    kb: KnowledgeBase, encoder: str, *, tokens: int, download: bool = False, progress: Progress = silent
+) -> tuple[Tensor, Tensor]:
+    """The unit vectors of all entities (name and description) and of all relations (name).
+
+    Each text is cut to so many `tokens`. What was encoded before an interruption is not encoded again.
+    """
+
+    def make(lines: Sequence[str]) -> Tensor:
+        model, tokenizer = load_encoder(encoder, download=download)
+        return encode(lines, model, tokenizer, tokens=tokens, progress=progress)
+
+    lines = [*texts(kb.entities), *kb.relations.table["name"].to_list()]
+    parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
+    known = [encoder, *_state_of(encoder), str(tokens)]
+    vectors = torch.cat([kept([*known, *part], partial(make, part)) for part in parts])
+    return vectors[: kb.n_entities], vectors[kb.n_entities :]
+
+
+def kept(key: Sequence[str], make: Callable[[], Tensor]) -> Tensor:
+    """The vectors that `make` makes, once for each key, in the user's cache."""
+    name = hashlib.sha256("\0".join(key).encode()).hexdigest()[:32]
+    path = cache_root() / "text_vectors" / f"{name}.safetensors"
+    if not path.exists():
+        write_tensors(path, {"vectors": make()})
+    return read_tensors(path)[0]["vectors"]
+
+
+@torch.inference_mode()
+def encode(
+    lines: Sequence[str],
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    tokens: int,
+    progress: Progress = silent,
+) -> Tensor:
+    """The mean token state of each text, at unit length, (text, width)."""
+    model.eval()
+    rows = tokenizer(list(lines), truncation=True, max_length=tokens)["input_ids"]
+    return pooled(rows, model, tokenizer, progress=progress)
+
+
+def pooled(
+    rows: Sequence[Sequence[int]],
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    progress: Progress = silent,
+) -> Tensor:
+    """The mean state of the tokens of each row, at unit length, (row, width), with gradients where they are on."""
+    batches = fill(np.array([len(row) for row in rows]), _MAX_TOKENS)
+    means = []
+    with progress("Encoding texts", len(rows)) as bar:
+        for batch in batches:
+            means.append(_mean_states([rows[i] for i in batch], model, tokenizer))
+            bar.advance(len(batch))
+    place = torch.from_numpy(np.argsort(np.concatenate(batches)))
+    return torch.nn.functional.normalize(torch.cat(means)[place], dim=-1)
+
+
+def _mean_states(rows: Sequence[Sequence[int]], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Tensor:
+    padded = tokenizer.pad({"input_ids": list(rows)}, return_tensors="pt")
+    states = model(**padded).last_hidden_state
+    mask = padded["attention_mask"].unsqueeze(-1)
+    mean: Tensor = (states * mask).sum(1) / mask.sum(1).clamp_min(1)  # a text of no token at all has no vector, not NaN
+    return mean
+
+
+def _state_of(encoder: str) -> list[str]:
+    """What changes when the weights in an encoder's folder do; nothing for one that is not a folder."""
+    path = Path(encoder) / "model.safetensors"
+    return [f"{path.stat().st_size} {path.stat().st_mtime_ns}"] if path.exists() else []

@@ -1,0 +1,169 @@
+"""The bi-encoder: two scoring paths that agree, texts alone, and a query that does not answer itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cear.data import KnowledgeBase, Vocabulary
+from cear.errors import ConfigError
+from cear.nouns import Queries
+from cear.retrieval import FrozenText, TextConfig, TextScorer, TunedText, top_k
+from cear.retrieval.batches import TrainingQueries
+from cear.retrieval.text.negatives import TextQueries, nearest
+from cear.texts import text_vectors
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Text vectors go to a cache of these tests alone."""
+    monkeypatch.setenv("CEAR_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+def stirred(scorer: TextScorer) -> TextScorer:
+    """The scorer with weights that are no longer those it starts with."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in scorer.parameters():
+            weight += 0.1 * torch.randn(weight.shape, generator=generator)
+    return scorer.eval()
+
+
+def frozen_of(kb: KnowledgeBase, encoder: str) -> FrozenText:
+    config = TextConfig(encoder=encoder, tokens=8, hidden=16)
+    return FrozenText(*text_vectors(kb, encoder, tokens=8), config, seed=2)
+
+
+@pytest.fixture(params=["none", "encoder"])
+def scorer(request: pytest.FixtureRequest, towns: KnowledgeBase, encoder_of: Callable[..., str]) -> TextScorer:
+    if request.param == "none":
+        return stirred(frozen_of(towns, encoder_of()))
+    return stirred(TunedText(towns, TextConfig(tune="encoder", encoder=encoder_of(), tokens=8), seed=2))
+
+
+@pytest.fixture
+def queries(towns: KnowledgeBase) -> Queries:
+    return towns.queries("valid")
+
+
+class TestContract:
+    def test_score_and_score_all_agree(self, scorer: TextScorer, queries: Queries) -> None:
+        facts = np.stack([queries.entity, queries.relation, np.arange(len(queries)) % 30], axis=1)
+        every = scorer.score_all(queries)[np.arange(len(queries)), facts[:, 2]]
+        torch.testing.assert_close(scorer.score(torch.from_numpy(facts)), every, atol=1e-4, rtol=1e-4)
+
+    def test_scoring_some_entities_gives_those_columns_with_and_without_gradients(
+        self, scorer: TextScorer, queries: Queries
+    ) -> None:
+        among = torch.tensor([2, 5, 29])
+        some = scorer.score_all(queries, among)
+        with torch.inference_mode():
+            every = scorer.score_all(queries)
+            torch.testing.assert_close(scorer.score_all(queries, among), every[:, among])
+        torch.testing.assert_close(some.detach(), every[:, among], atol=1e-4, rtol=1e-4)
+
+    def test_a_score_does_not_depend_on_its_batch(self, scorer: TextScorer, queries: Queries) -> None:
+        with torch.inference_mode():
+            alone = torch.cat([scorer.score_all(queries[i : i + 1]) for i in range(len(queries))])
+            torch.testing.assert_close(scorer.score_all(queries), alone, atol=1e-4, rtol=1e-4)
+
+    def test_a_relation_and_its_reciprocal_differ(self, scorer: TextScorer) -> None:
+        there, back = (scorer.score(torch.tensor([[0, relation, 2]])) for relation in (1, 1 + 3))
+        assert not torch.allclose(there, back)
+
+    def test_a_score_is_a_cosine_over_a_temperature(self, scorer: TextScorer, queries: Queries) -> None:
+        torch.testing.assert_close(scorer.entity_vectors().norm(dim=-1), torch.ones(30))
+        scale = scorer.log_scale.exp()
+        torch.testing.assert_close(scorer.query_vectors(queries).norm(dim=-1), scale.expand(len(queries)))
+
+    def test_new_weights_make_new_vectors_of_entities(self, scorer: TextScorer, queries: Queries) -> None:
+        with torch.inference_mode():
+            before = scorer.score_all(queries)
+        weights = {key: value + 0.05 * torch.ones_like(value) for key, value in scorer.state_dict().items()}
+        scorer.load_state_dict(weights)
+        with torch.inference_mode():
+            after = scorer.score_all(queries)
+            anew = scorer.query_vectors(queries) @ scorer.encode_entities().T
+        torch.testing.assert_close(after, anew, atol=1e-4, rtol=1e-4)
+        assert not torch.allclose(before, after)
+
+    def test_in_training_both_sides_have_gradients(self, scorer: TextScorer, queries: Queries) -> None:
+        scorer.train()
+        for vectors in (scorer.query_vectors(queries), scorer.entity_vectors(torch.tensor([1, 2]))):
+            assert any(
+                g is not None for g in torch.autograd.grad(vectors[0, 0], scorer.parameters(), allow_unused=True)
+            )
+
+
+def test_untrained_and_frozen_an_answer_is_what_reads_like_the_subject(
+    towns: KnowledgeBase, queries: Queries, encoder_of: Callable[..., str]
+) -> None:
+    assert (top_k(frozen_of(towns, encoder_of()), queries, 1).entities[:, 0] == queries.entity).all()
+
+
+@pytest.mark.parametrize("tune", ["none", "encoder"])
+def test_only_the_text_counts_so_an_entity_without_facts_is_scored_like_its_twin(
+    tune: str, towns: KnowledgeBase, queries: Queries, encoder_of: Callable[..., str]
+) -> None:
+    names = [*towns.entities.table["name"].to_list(), "Town 3"]
+    entities = Vocabulary.from_ids("entity", [f"e{i}" for i in range(31)], names=names)
+    kb = KnowledgeBase("more", entities, towns.relations, {"train": towns.facts("train")})
+    config = TextConfig(tune="encoder", encoder=encoder_of(), tokens=8)
+    scorer = stirred(frozen_of(kb, encoder_of()) if tune == "none" else TunedText(kb, config))
+    scores = scorer.score_all(queries)
+    torch.testing.assert_close(scores[:, 30], scores[:, 3], atol=1e-4, rtol=1e-4)
+    assert not torch.allclose(scores[:, 30], scores[:, 4])
+
+
+def test_a_tuned_encoder_reads_the_subject_and_then_the_relation(
+    towns: KnowledgeBase, encoder_of: Callable[..., str]
+) -> None:
+    scorer = TunedText(towns, TextConfig(tune="encoder", encoder=encoder_of(), tokens=8))
+    read = [scorer._tokenizer.decode(scorer._entities[7] + scorer._relations[r]) for r in (0, 3)]
+    assert read == ["town 7 lies in [SEP]", "town 7 [UNK] lies in [SEP]"], "the tiny one has no word for inverse"
+
+
+def test_an_encoder_with_too_few_positions_is_refused(towns: KnowledgeBase, encoder_of: Callable[..., str]) -> None:
+    with pytest.raises(ConfigError, match=r"reads 20 tokens.*Set text\.tokens to at most 9"):
+        TunedText(towns, TextConfig(tune="encoder", encoder=encoder_of("bert", 20), tokens=10))
+
+
+class TestNegatives:
+    def test_the_nearest_texts_on_paper(self) -> None:
+        vectors = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
+        assert nearest(vectors, 1).tolist() == [[1], [0], [1], [2]]
+        assert nearest(vectors, 9).shape == (4, 3), "itself is no neighbour"
+
+    def test_subjects_and_neighbours_of_answers_compete_besides_the_sample(self, towns: KnowledgeBase) -> None:
+        known = towns.known("train")
+        near = (np.arange(30)[:, None] + 7) % 30  # one neighbour each
+        plain = TrainingQueries(known, 30, size=3, negatives=2, seed=0).epoch(1)
+        ours = TextQueries(known, 30, near, size=3, negatives=2, hard=1, seed=0).epoch(1)
+        for before, batch in zip(plain, ours, strict=True):
+            assert before.among is not None
+            expected = {*before.among, *batch.queries.entity, *near[batch.answers.values, 0]}
+            assert batch.among is not None
+            assert batch.among.tolist() == sorted(expected)
+
+    def test_none_need_be_drawn(self, towns: KnowledgeBase) -> None:
+        nobody = np.zeros((30, 1), np.int64)
+        batches = TextQueries(towns.known("train"), 30, nobody, size=3, negatives=0, hard=0, seed=0)
+        batch = next(batches.epoch(0))
+        assert batch.among is not None
+        assert set(batch.among) == {*batch.queries.entity, *batch.answers.values}
+
+
+def test_a_tuned_encoder_is_saved_as_hugging_face_reads_it(
+    towns: KnowledgeBase, encoder_of: Callable[..., str], tmp_path: Path
+) -> None:
+    config = TextConfig(tune="encoder", encoder=encoder_of(), tokens=8)
+    scorer = TunedText(towns, config)
+    stirred(scorer)
+    scorer.save_pretrained(tmp_path)
+    again = TunedText(towns, config.model_copy(update={"encoder": str(tmp_path)})).eval()
+    assert torch.equal(again.encode_entities(), scorer.encode_entities())
+    assert not [*tmp_path.glob("*.bin"), *tmp_path.glob("*.pt")]

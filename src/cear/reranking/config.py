@@ -77,6 +77,8 @@ class WideConfig(RerankerConfig):
     """Stage 1's vectors of query and candidate, and their product; needs one fold, whose vectors they are."""
     graph: bool = True
     """Counts of training facts: degrees, frequencies, shared neighbours."""
+    linked: bool = False
+    """Whether a training fact joins query and candidate. Folds by pair teach that no answer is one; FB15K-237 keeps it."""
     attention: Literal["cross", "independent"] = "cross"
     """independent lets a candidate see the query and itself alone: an ablation."""
     text_tokens: PositiveInt = 48

@@ -15,7 +15,8 @@ N_STAGE1, N_OTHER = 3, 4
 
 def n_numbers(config: WideConfig, others: int) -> int:
     """How many numbers describe a candidate: Stage 1's log-probability, then what is not switched off."""
-    return 1 + (N_STAGE1 - 1) * config.scores + N_OTHER * others * config.others + N_GRAPH * config.graph
+    graph = (N_GRAPH + config.linked) * config.graph
+    return 1 + (N_STAGE1 - 1) * config.scores + N_OTHER * others * config.others + graph
 
 
 class Evidence:
@@ -36,7 +37,7 @@ class Evidence:
         if self._config.others:
             groups += [self._other(name, lists) for name in self._retrievers.also]
         if self._graph is not None:
-            groups.append(self._graph.of(lists))
+            groups.append(self._graph.of(lists)[..., : N_GRAPH + self._config.linked])
         return np.concatenate(groups, axis=-1).astype(np.float32)
 
     def _other(self, name: str, lists: Lists) -> Reals:

@@ -21,11 +21,11 @@ NAMES = (
     "neighbours shared with the query's entity",
     "the same, rare neighbours counting more",
     "the same, as a share of all their neighbours",
-    "linked to the query's entity by some relation",
     "degree of the query's entity",
     "known answers of the query",
+    "linked to the query's entity by some relation",
 )
-N_GRAPH = len(NAMES)
+N_GRAPH = len(NAMES) - 1  # without the last, which folds by pair make say too much
 
 Reals = npt.NDArray[np.float32]
 
@@ -60,9 +60,9 @@ class GraphFeatures:
             np.log1p(shared),
             rare,
             shared / np.maximum(union, 1),
-            linked,
             np.broadcast_to(np.log1p(self._degree[queries.entity])[:, None], entities.shape),
             np.broadcast_to(np.log1p(self._known.of(queries.relation, queries.entity))[:, None], entities.shape),
+            linked,
         ]
         features = np.stack([np.asarray(column, np.float32) for column in columns], axis=-1)
         return np.where(real[..., None], features, np.float32(0))

@@ -78,7 +78,7 @@ class WideConfig(RerankerConfig):
     graph: bool = True
     """Counts of training facts: degrees, frequencies, shared neighbours."""
     linked: bool = False
-    """Whether a training fact joins query and candidate. Folds by pair teach that no answer is one; FB15K-237 keeps it."""
+    """Whether a training fact joins query and candidate; folds by pair teach that no answer is such (docs/wide.md)."""
     attention: Literal["cross", "independent"] = "cross"
     """independent lets a candidate see the query and itself alone: an ablation."""
     text_tokens: PositiveInt = 48

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cear.candidates import CandidatesConfig, CrossfitConfig, Lists, crossfit_folds, fold_by_pair, hold_out, joined
+from cear.candidates.crossfit import folds_of
 from cear.data import KnowledgeBase, Mentions
 from cear.errors import ConfigError, OutOfTime
 from cear.evaluation import evaluate
@@ -66,6 +67,15 @@ class TestFolds:
 
     def test_no_facts_have_no_folds(self) -> None:
         assert fold_by_pair(np.zeros((0, 3), np.int64), 3, seed=0).shape == (0,)
+
+    def test_by_fact_every_fact_is_dealt_alone_and_folds_are_equally_large(self, towns: KnowledgeBase) -> None:
+        facts = np.concatenate([towns.facts("train"), towns.facts("train")[:, [2, 1, 0]]])  # each pair twice
+        by_fact = folds_of(facts, CrossfitConfig(folds=4, by="fact"), seed=1)
+        by_pair = folds_of(facts, CrossfitConfig(folds=4), seed=1)
+        half = len(facts) // 2
+        assert np.array_equal(by_pair[:half], by_pair[half:])
+        assert not np.array_equal(by_fact[:half], by_fact[half:])
+        assert np.ptp(np.bincount(by_fact, minlength=4)) <= 1
 
 
 class TestHoldingOut:

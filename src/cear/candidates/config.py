@@ -15,6 +15,8 @@ class CrossfitConfig(Settings):
 
     folds: int = Field(10, ge=2)
     """Training facts are dealt into so many folds, by unordered entity pair."""
+    by: Literal["pair", "fact"] = "pair"
+    """pair holds out all facts of two entities together, as FB15K-237 does; fact each alone, as a random split does."""
     use: PositiveInt = 1
     """How many folds are held out in turn: each costs a training of Stage 1 and gives its share of lists."""
     epochs: PositiveInt | None = None

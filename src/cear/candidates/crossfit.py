@@ -1,7 +1,7 @@
 """Cross-fitting: hold facts out of Stage 1, so that their lists look like those of facts nobody has seen.
 
-Folds are made by unordered entity pair: FB15K-237 took every pair that train links by another relation out of
-valid and test, so a fold of single facts would be easier than the facts to come.
+Folds are made by unordered entity pair, unless the settings say otherwise: FB15K-237 took every pair that train links
+by another relation out of valid and test, so a fold of single facts would be easier than the facts to come.
 """
 
 from __future__ import annotations
@@ -31,6 +31,13 @@ def fold_by_pair(facts: Ints, folds: int, *, seed: int) -> Ints:
     _, pair = np.unique(ends, axis=0, return_inverse=True)
     dealt = np.random.default_rng([seed, folds]).permutation(int(pair.max(initial=-1)) + 1) % folds
     return dealt[pair.reshape(-1)]
+
+
+def folds_of(facts: Ints, crossfit: CrossfitConfig, *, seed: int) -> Ints:
+    """The fold of each fact, (fact,), as the settings deal them."""
+    if crossfit.by == "pair":
+        return fold_by_pair(facts, crossfit.folds, seed=seed)
+    return np.random.default_rng([seed, crossfit.folds]).permutation(len(facts)) % crossfit.folds
 
 
 def hold_out(kb: KnowledgeBase, fold_of: Ints, fold: int) -> tuple[KnowledgeBase, KnowledgeBase]:
@@ -81,7 +88,7 @@ def crossfit_folds(
     """
     if crossfit.epochs is not None:
         stage1 = stage1.with_epochs(crossfit.epochs)
-    fold_of = fold_by_pair(kb.facts("train"), crossfit.folds, seed=seed)
+    fold_of = folds_of(kb.facts("train"), crossfit, seed=seed)
 
     def fold(number: int) -> Fold:
         rest, held_out = hold_out(kb, fold_of, number)

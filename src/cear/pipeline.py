@@ -96,12 +96,12 @@ class Run:
         config = self.config.stage1
         training = self.training
         details: dict[str, Any] = {"training_seconds": training.seconds, "valid_mrr": training.best}
-        if config.model != "rules":  # they take none
-            details |= {"epochs": training.epoch, "best_epoch": training.best_epoch}
         if config.model == "extreme_text":
-            details |= {"dim": config.extreme_text.dim}
+            details |= {"dim": config.extreme_text.dim, "epochs": training.epoch}
         if config.model in (*MODELS, *TEXT_MODELS):
             details |= {"rank": config.rank}
+        if config.model in (*MODELS, *TEXT_MODELS, "text"):  # the others choose no epoch
+            details |= {"epochs": training.epoch, "best_epoch": training.best_epoch}
         if self.second is not None:
             details |= {"reranker": self._second_details(self.second)}
         provenance = Provenance.collect(

@@ -46,9 +46,9 @@ def reranking_table(before: Evaluation, after: Evaluation, *, k: int) -> Table:
     for key, word in words.items():
         table.add_row(f"{key}  {word}", f"{counts[key]:,} ({counts[key] / total:.1%})")
     for policy, values in before.recall((k,)).items():
-        table.add_row(f"recall@{k} of Stage 1, training answers {policy}", f"{values[f'recall@{k}']:.3f}")
+        table.add_row(f"recall@{k}, training answers {policy}", f"{values[f'recall@{k}']:.3f}")
     if after.listed is not None:
-        table.add_row("golds in the lists that were re-ranked", f"{after.listed.mean():.3f}")
+        table.add_row("golds in the lists", f"{after.listed.mean():.3f}")
     return table
 
 

@@ -40,14 +40,10 @@ class Retrievers:
         entities = _interleaved([found.entities, *others], k)
         return _in_order(entities, scores_of(self.first, queries, entities))
 
-    def scores(self, name: str, queries: Queries, entities: Ints) -> Floats:
-        """What the retriever of this name says about candidates, (query, candidate); -inf where padded."""
-        return scores_of(self.also[name], queries, entities)
-
 
 def scores_of(retriever: Retriever, queries: Queries, entities: Ints) -> Floats:
     """The scores of given candidates of each query, (query, candidate); -inf where padded."""
-    scores = np.full(entities.shape, -np.inf, np.float32)
+    scores = np.empty(entities.shape, np.float32)
     with torch.inference_mode():
         for start in range(0, len(queries), _BLOCK):
             block = slice(start, start + _BLOCK)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cear.candidates import Lists, Retrievers
+from cear.candidates import Lists, Retrievers, scores_of
 from cear.nouns import NO_ENTITY, Candidates, Floats, Ints
 from cear.reranking.config import WideConfig
 from cear.reranking.features import stage1_features
 from cear.reranking.wide.graph import N_GRAPH, GraphFeatures, Reals
+from cear.retrieval import Retriever
 
 N_STAGE1, N_OTHER = 3, 4
 
@@ -35,17 +36,18 @@ class Evidence:
         stage1 = stage1_features(lists.candidates)
         groups = [stage1 if self._config.scores else stage1[..., :1]]
         if self._config.others:
-            groups += [self._other(name, lists) for name in self._retrievers.also]
+            groups += [_said_by(retriever, lists) for retriever in self._retrievers.also.values()]
         if self._graph is not None:
             groups.append(self._graph.of(lists)[..., : N_GRAPH + self._config.linked])
         return np.concatenate(groups, axis=-1).astype(np.float32)
 
-    def _other(self, name: str, lists: Lists) -> Reals:
-        """Score, log-probability, probability and log rank within the list, by another retriever."""
-        entities = lists.candidates.entities
-        scores = self._retrievers.scores(name, lists.queries, entities)
-        raw = np.where(entities == NO_ENTITY, 0.0, scores)[..., None]
-        return np.concatenate([raw, _in_its_order(entities, scores)], axis=-1).astype(np.float32)
+
+def _said_by(retriever: Retriever, lists: Lists) -> Reals:
+    """Score, log-probability, probability and log rank within the list, by a retriever beside Stage 1."""
+    entities = lists.candidates.entities
+    scores = scores_of(retriever, lists.queries, entities)
+    raw = np.where(entities == NO_ENTITY, 0.0, scores)[..., None]
+    return np.concatenate([raw, _in_its_order(entities, scores)], axis=-1).astype(np.float32)
 
 
 def _in_its_order(entities: Ints, scores: Floats) -> Floats:

@@ -132,6 +132,6 @@ def _with_vectors(scorer: Retriever | None) -> DotProductScorer:
     if not isinstance(scorer, DotProductScorer):
         raise ConfigError(
             f"reranker.vectors: {type(scorer).__name__} has no vectors of queries and entities. "
-            "Set it to false, or take a Stage 1 whose score is a dot product: complex, distmult."
+            "Set it to false, or take a Stage 1 whose score is a dot product, such as complex or distmult."
         )
     return scorer

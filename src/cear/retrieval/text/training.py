@@ -1,15 +1,13 @@
-"""The text retriever as a training task of Stage 1: InfoNCE, dropout, and vectors that are kept."""
+"""The text retriever as a training task of Stage 1: InfoNCE, and vectors that are kept."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from cear.data import KnowledgeBase
 from cear.nouns import Ints
@@ -27,7 +25,7 @@ ENCODER = "encoder"
 
 
 class TextTask(Stage1Task):
-    """The InfoNCE of each batch of training queries; dropout is a function of (seed, epoch, step)."""
+    """The InfoNCE of each batch of training queries, with the competitors of `TextQueries`."""
 
     def __init__(
         self,
@@ -40,7 +38,6 @@ class TextTask(Stage1Task):
         seed: int,
     ) -> None:
         super().__init__(scorer, kb, _as_trained(config), validate, seed=seed)
-        self._seed = seed
         self._queries = TextQueries(
             kb.known("train"),
             kb.n_entities,
@@ -50,21 +47,6 @@ class TextTask(Stage1Task):
             hard=config.text.hard,
             seed=seed,
         )
-
-    def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
-        """InfoNCE of each step."""
-        self.model.train()
-        steps = super().losses(epoch, first=first)
-        for step in range(first, len(self)):
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(int(np.random.default_rng([self._seed, epoch, step]).integers(2**62)))
-                loss = next(steps)
-            yield loss
-
-    def validate(self) -> float:
-        """Filtered MRR on the validation split."""
-        self.model.eval()
-        return super().validate()
 
 
 def train_text(

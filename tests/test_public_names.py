@@ -34,14 +34,14 @@ PUBLIC: dict[str, str] = {
         "WideReranker choose_fusion train_stage2"
     ),
     "cear.retrieval": (
-        "Atom ComplEx ComplExLSTM DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule FrozenText MODELS "
+        "Atom ComplEx ComplExLSTM DistMult DotProductScorer ExtremeText ExtremeTextConfig FiredRule MODELS "
         "Retriever RotatE RuleBook RuleRetriever RulesConfig Scorer SearchesItself SideTraining Stage1Config "
-        "TEXT_MODELS TextConfig TextScorer TransE TunedText build_scorer learn_rules load_rules load_stage1 "
+        "TEXT_MODELS TextConfig TextScorer TransE build_scorer learn_rules load_rules load_stage1 "
         "save_rules scorer_for top_k train_extreme_text train_stage1"
     ),
     "cear.texts": (
-        "EMBEDDED Init SpecialTokens deal embedded_folder encode fill kept load_encoder padding pooled positions "
-        "special_tokens text_vectors texts"
+        "EMBEDDED Init KeptVectors SpecialTokens TunedVectors deal embedded_folder encode fill learn_last load_encoder "
+        "padding pooled positions special_tokens text_vectors texts"
     ),
 }
 

@@ -40,6 +40,12 @@ class Queries:
     def __getitem__(self, which: slice | Ints | Bools) -> Queries:
         return Queries(self.entity[which], self.relation[which])
 
+    def distinct(self) -> tuple[Queries, Ints]:
+        """Each query once, and for each of these its place among those, (query,): facts may share a query."""
+        width = int(self.entity.max(initial=0)) + 1
+        keys, place = np.unique(self.relation * width + self.entity, return_inverse=True)
+        return Queries(keys % width, keys // width), place
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
@@ -87,6 +93,9 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.entities)
+
+    def __getitem__(self, which: slice | Ints | Bools) -> Candidates:
+        return Candidates(self.entities[which], self.scores[which])
 
     @property
     def k(self) -> int:

@@ -114,7 +114,8 @@ class Run:
 
     def _trainings(self) -> list[State]:
         """How each stage was trained."""
-        return [self.training, *([] if self.second is None else [self.second.training])]
+        second = self.second
+        return [self.training, *([] if second is None else [second.training, second.last_phase or State()])]
 
     def _second_details(self, second: SecondStage) -> dict[str, Any]:
         """What a table says about Stage 2."""
@@ -132,7 +133,15 @@ class Run:
             "shortened": second.shortened,
             "fusion": list(second.fusion.weights),
             "int8": second.int8,
-        }
+        } | self._last_phase_details(second)
+
+    def _last_phase_details(self, second: SecondStage) -> dict[str, Any]:
+        """What a training end to end did, if there was one."""
+        last = second.last_phase
+        if last is None:
+            return {}
+        kept = last.best > second.training.best
+        return {"end_to_end": {"valid_mrr": last.best, "kept": kept, "training_seconds": last.seconds}}
 
     def _order(self, query: Queries, k: int, *, new: bool) -> list[tuple[int, float | None, int]]:
         """The k best entities of one query in their final order, each with its score and its Stage-1 rank."""

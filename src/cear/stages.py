@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ from cear.retrieval import Retriever, load_stage1
 from cear.texts import load_encoder
 from cear.training import NO_DEADLINE, Deadline, State
 
-STAGE2, MODEL, FUSION, TRAINING = "stage2", "model", "fusion.json", "training.json"
+STAGE2, MODEL, FUSION, TRAINING, LAST_PHASE = "stage2", "model", "fusion.json", "training.json", "end_to_end"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,8 @@ class SecondStage:
     """The share of them whose surface forms were cut below the configured length, to fit."""
     int8: bool = False
     """Whether it answers with 8-bit weights."""
+    last_phase: State | None = None
+    """How its training end to end went, if there was one; it counts where it ended better than `training`."""
 
     def final_scores(self, lists: Lists, kb: KnowledgeBase, *, progress: Progress = silent) -> Floats:
         """The scores that order each list in the end."""
@@ -88,9 +91,9 @@ def train_second_stage(
     look = _Look.at(config, settings.validate_facts, retrievers, progress)
     reranker: Trainable
     if isinstance(settings, WideConfig):
-        reranker = WideReranker(
+        wide = reranker = WideReranker(
             retrievers,
-            settings,
+            settings.model_copy(update={"end_to_end": None}),
             vectors_of=folds[0].retrievers.first,
             seed=config.seed,
             download=download,
@@ -99,23 +102,32 @@ def train_second_stage(
     else:
         reranker = SequenceReranker(kb, settings, seed=config.seed, download=download)
     lists = joined([fold.lists for fold in folds])
-    state = train_stage2(
-        reranker,
-        lists,
-        kb,
-        place,
+    train = partial(
+        train_stage2,
+        lists=lists,
+        kb=kb,
         inputs=np.concatenate([reranker.inputs(fold.lists, fold.retrievers) for fold in folds]),
         validate=look.mrr,
         seed=config.seed,
         deadline=deadline,
         progress=progress,
     )
+    state, last = train(reranker, folder=place), None
+    if isinstance(settings, WideConfig) and settings.end_to_end is not None:
+        opened = wide.end_to_end(settings.end_to_end)
+        last = train(opened, folder=place / LAST_PHASE)
+        reranker = opened if last.best > state.best else reranker
     fusion = STAGE2_ALONE if config.fusion == "none" else look.best_fusion(reranker)
     write_json(place / FUSION, fusion.as_json())
     reranker.save_pretrained(place / MODEL)
     useful = int(labels(lists, kb.known("train")).any(axis=1).sum())
-    second = SecondStage(reranker, fusion, state, useful, float(reranker.shortened(lists).mean()))
-    write_json(place / TRAINING, asdict(state) | {"lists": second.lists, "shortened": second.shortened})
+    second = SecondStage(reranker, fusion, state, useful, float(reranker.shortened(lists).mean()), last_phase=last)
+    details = {
+        "lists": second.lists,
+        "shortened": second.shortened,
+        "last_phase": None if last is None else asdict(last),
+    }
+    write_json(place / TRAINING, asdict(state) | details)
     return second
 
 
@@ -123,7 +135,7 @@ def open_second_stage(config: RunConfig, retrievers: Retrievers, folder: Path, *
     """The trained re-ranker of a finished run; `int8` takes its encoder in 8-bit integers, made when first asked."""
     place = folder / STAGE2
     saved = read_json(place / TRAINING)
-    lists, shortened = saved.pop("lists"), saved.pop("shortened")
+    lists, shortened, last = saved.pop("lists"), saved.pop("shortened"), saved.pop("last_phase", None)
     fusion = Fusion(tuple(read_json(place / FUSION)["weights"]))
     reranker: Reranker
     if isinstance(config.reranker, WideConfig):
@@ -135,7 +147,9 @@ def open_second_stage(config: RunConfig, retrievers: Retrievers, folder: Path, *
     else:
         kind = Int8Reranker if int8 else SequenceReranker
         reranker = kind.from_pretrained(place / MODEL, retrievers.kb)
-    return SecondStage(reranker, fusion, State(**saved), lists, shortened, int8)
+    return SecondStage(
+        reranker, fusion, State(**saved), lists, shortened, int8, last_phase=None if last is None else State(**last)
+    )
 
 
 def refuse_unfit_encoder(config: RunConfig, kb: KnowledgeBase, *, download: bool = False) -> None:

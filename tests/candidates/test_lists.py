@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from cear.candidates import Lists, Manifest, Retrievers, among, distinct_lists, labels, make_lists, sample_queries
 from cear.candidates.lists import Known
@@ -52,6 +53,22 @@ class TestSampling:
 
 
 class TestMaking:
+    def test_a_query_that_several_facts_ask_is_looked_up_once(self, towns: KnowledgeBase, scorer: Scorer) -> None:
+        class Counting:
+            n_entities, asked = 30, 0
+
+            def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+                self.asked += len(queries)
+                return scorer.score_all(queries, among)
+
+        queries, counting = towns.queries("test"), Counting()
+        twice = Queries(np.tile(queries.entity, 2), np.tile(queries.relation, 2))
+        manifest = Manifest(towns.name, towns.digest, "test", 5, "drop", "complex")
+        made = make_lists(Retrievers(towns, counting, {}), twice, manifest)
+        assert counting.asked == len(set(zip(queries.entity, queries.relation, strict=True)))
+        expected = make(scorer, towns, queries, k=5, known="drop").candidates.entities
+        assert np.array_equal(made.candidates.entities, np.tile(expected, (2, 1)))
+
     def test_the_best_k_as_scored_in_rank_order(self, towns: KnowledgeBase, scorer: Scorer) -> None:
         queries = towns.queries("test")
         made = make(scorer, towns, queries, k=7, known="keep")

@@ -51,8 +51,7 @@ class Lists:
         return len(self.queries)
 
     def __getitem__(self, which: slice | Ints | Bools) -> Lists:
-        chosen = Candidates(self.candidates.entities[which], self.candidates.scores[which])
-        return Lists(self.queries[which], chosen, self.manifest)
+        return Lists(self.queries[which], self.candidates[which], self.manifest)
 
 
 def make_lists(retrievers: Retrievers, queries: Queries, manifest: Manifest, *, progress: Progress = silent) -> Lists:
@@ -63,8 +62,9 @@ def make_lists(retrievers: Retrievers, queries: Queries, manifest: Manifest, *, 
     """
     kb = retrievers.kb
     drop = kb.known("train") if manifest.known == "drop" else None
-    found = retrievers.top_k(queries, min(manifest.k, kb.n_entities), drop=drop, progress=progress)
-    return Lists(queries, found, replace(manifest, k=found.k))
+    once, place = queries.distinct()
+    found = retrievers.top_k(once, min(manifest.k, kb.n_entities), drop=drop, progress=progress)
+    return Lists(queries, found[place], replace(manifest, k=found.k))
 
 
 def sample_queries(queries: Queries, n: int | None, *, seed: int) -> Queries:

@@ -13,7 +13,7 @@ from cear.data import CARDINALITIES, KnowledgeBase, KnownAnswers, cardinalities
 from cear.errors import DataError, MismatchError
 from cear.evaluation.leaks import LeakReport, find_leak_in_ranks, refuse_leaks
 from cear.evaluation.measures import STANDARD, Hits, Measure, Values, measure
-from cear.evaluation.ranking import distinct_queries, rank_under_filters
+from cear.evaluation.ranking import rank_under_filters
 from cear.evaluation.resampling import bootstrap_means, percentiles
 from cear.evaluation.scores import ScoresEntities
 from cear.nouns import SIDES, SPLITS, Bools, Ints, Queries, Ragged, Ranks, Split, TieRule
@@ -177,7 +177,7 @@ def sample_facts(kb: KnowledgeBase, split: Split, facts: int, *, seed: int = 0) 
 
 def _others(known: KnownAnswers, queries: Queries, golds: Ragged) -> Ints:
     """The number of known answers of each query beside its gold, all of which is known because its split is."""
-    distinct, row = distinct_queries(queries)
+    distinct, row = queries.distinct()
     return known.of_queries(distinct).counts[row] - golds.counts
 
 

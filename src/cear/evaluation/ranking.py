@@ -77,7 +77,7 @@ def rank_under_filters(
 
     `block` is the number of distinct queries scored at a time; by default as many as bounded memory allows.
     """
-    distinct, row = distinct_queries(queries)
+    distinct, row = queries.distinct()
     order = np.argsort(row, kind="stable")  # the golds of a query stand together: its scores serve all of them
     known = [None if each is None else each.of_queries(distinct) for each in filters.values()]
     golds = as_mentions(gold)
@@ -92,13 +92,6 @@ def rank_under_filters(
             parts.append(_rank_rows(scores, row[here] - first, asked, answers))
             bar.advance(len(here))
     return {name: _reordered([part[i] for part in parts], order) for i, name in enumerate(filters)}
-
-
-def distinct_queries(queries: Queries) -> tuple[Queries, Ints]:
-    """Each query once, and for each of `queries` its place among those, (query,)."""
-    width = int(queries.entity.max(initial=0)) + 1
-    keys, row = np.unique(queries.relation * width + queries.entity, return_inverse=True)
-    return Queries(keys % width, keys // width), row
 
 
 def _rank_rows(scores: Floats, rows: Ints, golds: Ragged, filters: Sequence[AnswersOfRow | None]) -> list[Ranks]:

@@ -62,6 +62,28 @@ class SequenceConfig(RerankerConfig):
     """Of the head, which starts from nothing."""
 
 
+class EndToEndConfig(Settings):
+    """A last phase of training, in which the loss reaches the text encoder and Stage 1's vectors."""
+
+    encoder_learning_rate: PositiveFloat = 2e-5
+    """Of the text encoder, at the start; like the others it falls linearly to zero."""
+    vector_learning_rate: PositiveFloat = 1e-4
+    """Of Stage 1's vectors, where the re-ranker reads them."""
+    learning_rate: PositiveFloat = 1e-4
+    """Of the network itself."""
+    layers: PositiveInt | None = 2
+    """So many of the encoder's last layers learn; null lets all of it, the vectors of words too."""
+    candidates: PositiveInt = 4
+    """Of each list so many, Stage 1's best, are read by the encoder as it learns, beside the subject; the others are
+    remembered as they were read last."""
+    max_tokens: PositiveInt = 2000
+    """Candidates and queries in a batch."""
+    lists: PositiveInt | None = 4000
+    """Training lists in an epoch, drawn anew each time; null takes all."""
+    epochs: PositiveInt = 1
+    """Passes over these lists; each ends with reading all texts again."""
+
+
 class WideConfig(RerankerConfig):
     """Each candidate is one token: its text, what the retrievers say of it, what the graph says of it."""
 
@@ -81,6 +103,8 @@ class WideConfig(RerankerConfig):
     """Whether a training fact joins query and candidate; folds by pair teach that no answer is such (docs/wide.md)."""
     attention: Literal["cross", "independent"] = "cross"
     """independent lets a candidate see the query and itself alone: an ablation."""
+    end_to_end: EndToEndConfig | None = None
+    """A last phase of training, kept if validation is better after it; null leaves it out."""
     text_tokens: PositiveInt = 48
     """A text is cut to so many tokens before it is encoded."""
     width: PositiveInt = 128

@@ -52,6 +52,9 @@ class Trainable(Reranker, Protocol):
     def score(self, lists: Lists, inputs: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients."""
 
+    def settle(self, *, progress: Progress = silent) -> None:
+        """Bring what follows from the weights up to date, before they are judged."""
+
     def lengths(self, lists: Lists) -> Ints:
         """The tokens that each list costs, (list,): what batches are filled by."""
 
@@ -101,6 +104,9 @@ class SequenceReranker:
 
     def prepare(self, inputs: Floats) -> None:
         """Nothing: the features have one scale for every list."""
+
+    def settle(self, *, progress: Progress = silent) -> None:
+        """Nothing: texts are read whenever a list is."""
 
     def score(self, lists: Lists, inputs: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""

@@ -39,6 +39,7 @@ class Stage2Task:
         validate: Validate,
         *,
         seed: int,
+        progress: Progress = silent,
     ) -> None:
         positive = labels(lists, answers)
         useful = np.flatnonzero(positive.any(axis=1))  # a list without an answer has no order to learn
@@ -51,7 +52,7 @@ class Stage2Task:
         self._reranker, self._lists, self._positive = reranker, lists[useful], positive[useful]
         self._inputs = inputs[useful]
         self._lengths = reranker.lengths(self._lists)
-        self._validate, self._seed = validate, seed
+        self._validate, self._seed, self._progress = validate, seed, progress
         self._batches = lru_cache(maxsize=2)(self._deal)
         groups = reranker.parameter_groups()
         self._rates = [group["lr"] for group in groups]
@@ -73,6 +74,7 @@ class Stage2Task:
 
     def validate(self) -> float:
         """Filtered MRR of the re-ranked lists of some validation facts."""
+        self._reranker.settle(progress=self._progress)
         return self._validate(self._reranker)
 
     def _loss(self, rows: Ints) -> Tensor:
@@ -112,7 +114,7 @@ def train_stage2(
     """
     inputs = reranker.inputs(lists) if inputs is None else inputs
     reranker.prepare(inputs)
-    task = Stage2Task(reranker, lists, inputs, kb.known("train"), validate, seed=seed)
+    task = Stage2Task(reranker, lists, inputs, kb.known("train"), validate, seed=seed, progress=progress)
     config = reranker.config
     schedule = Schedule(config.epochs, 1, config.patience, config.checkpoint_seconds)
     described = f"{config.model_dump_json(exclude_defaults=True)} {seed} {kb.digest} {lists.manifest} {len(lists)}"

@@ -21,8 +21,7 @@ from cear.retrieval.scorer import DotProductScorer, Retriever, Scorer, SearchesI
 from cear.retrieval.search import top_k
 from cear.retrieval.stage1 import load_stage1, train_stage1
 from cear.retrieval.text.config import TextConfig
-from cear.retrieval.text.scorer import FrozenText, TextScorer
-from cear.retrieval.text.tuned import TunedText
+from cear.retrieval.text.scorer import TextScorer
 from cear.retrieval.transe import TransE
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "ExtremeText",
     "ExtremeTextConfig",
     "FiredRule",
-    "FrozenText",
     "Retriever",
     "RotatE",
     "RuleBook",
@@ -49,7 +47,6 @@ __all__ = [
     "TextConfig",
     "TextScorer",
     "TransE",
-    "TunedText",
     "build_scorer",
     "learn_rules",
     "load_rules",

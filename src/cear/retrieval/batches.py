@@ -85,13 +85,17 @@ class TrainingQueries:
 
     def epoch(self, epoch: int, *, first: int = 0) -> Iterator[Batch]:
         """The batches of one pass over the queries, from batch `first` on."""
-        order = np.random.default_rng([self._seed, epoch]).permutation(len(self._queries))
+        order = self.order(epoch)
         for step in range(first, len(self)):
             rows = order[step * self._size : (step + 1) * self._size]
             answers = self._answers.take(rows)
             queries = self._queries[rows]
             competitors = self.competitors(queries, answers, epoch, step)
             yield Batch(queries, answers, competitors, self._weights_of(rows))
+
+    def order(self, epoch: int) -> Ints:
+        """The order in which an epoch takes the queries, (query,): any."""
+        return np.random.default_rng([self._seed, epoch]).permutation(len(self._queries))
 
     def _weights_of(self, rows: Ints) -> Floats | None:
         if self._weights is None:

@@ -30,7 +30,8 @@ class Stage1Task:
         self, scorer: Scorer, kb: KnowledgeBase, config: Stage1Config, validate: Validate, *, seed: int
     ) -> None:
         self.model = scorer
-        self.optimizer = build_optimizer(scorer, config.optimizer)
+        self.optimizer = self.build_optimizer(scorer, config)
+        self._rates = [group["lr"] for group in self.optimizer.param_groups]
         self._config = config
         self._validate, self._seed = validate, seed
         known = kb.known("train")
@@ -51,6 +52,10 @@ class Stage1Task:
                 loss = self._loss(batch)
             yield loss
 
+    def build_optimizer(self, scorer: Scorer, config: Stage1Config) -> torch.optim.Optimizer:
+        """The optimiser, its groups at the step sizes they start with."""
+        return build_optimizer(scorer, config.optimizer)
+
     def validate(self) -> float:
         """Filtered MRR on the validation split."""
         self.model.eval()
@@ -58,10 +63,9 @@ class Stage1Task:
 
     def _set_rate(self, epochs_done: float) -> None:
         """The step size as a function of the place in the training alone, so that a resumed one has the same."""
-        optimizer = self._config.optimizer
-        left = 1 - epochs_done / self._config.epochs if optimizer.decay == "linear" else 1.0
-        for group in self.optimizer.param_groups:
-            group["lr"] = optimizer.learning_rate * left
+        left = 1 - epochs_done / self._config.epochs if self._config.optimizer.decay == "linear" else 1.0
+        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
+            group["lr"] = rate * left
 
     def _loss(self, batch: Batch) -> Tensor:
         config = self._config

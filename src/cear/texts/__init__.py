@@ -3,17 +3,20 @@
 from cear.texts.batches import deal, fill, padding
 from cear.texts.encoders import EMBEDDED, Init, SpecialTokens, embedded_folder, load_encoder, positions, special_tokens
 from cear.texts.lines import texts
-from cear.texts.vectors import encode, kept, pooled, text_vectors
+from cear.texts.tuned import KeptVectors, TunedVectors, learn_last
+from cear.texts.vectors import encode, pooled, text_vectors
 
 __all__ = [
     "EMBEDDED",
     "Init",
+    "KeptVectors",
     "SpecialTokens",
+    "TunedVectors",
     "deal",
     "embedded_folder",
     "encode",
     "fill",
-    "kept",
+    "learn_last",
     "load_encoder",
     "padding",
     "pooled",

@@ -41,11 +41,11 @@ def text_vectors(
     lines = [*texts(kb.entities), *kb.relations.table["name"].to_list()]
     parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
     known = [encoder, *_state_of(encoder), str(tokens)]
-    vectors = torch.cat([kept([*known, *part], partial(make, part)) for part in parts])
+    vectors = torch.cat([_kept([*known, *part], partial(make, part)) for part in parts])
     return vectors[: kb.n_entities], vectors[kb.n_entities :]
 
 
-def kept(key: Sequence[str], make: Callable[[], Tensor]) -> Tensor:
+def _kept(key: Sequence[str], make: Callable[[], Tensor]) -> Tensor:
     """The vectors that `make` makes, once for each key, in the user's cache."""
     name = hashlib.sha256("\0".join(key).encode()).hexdigest()[:32]
     path = cache_root() / "text_vectors" / f"{name}.safetensors"

@@ -15,7 +15,8 @@ from cear.config import RunConfig
 from cear.data import KnowledgeBase
 from cear.errors import ConfigError
 from cear.pipeline import Run, open_run, run
-from cear.retrieval import FrozenText, Stage1Config, TextScorer, TunedText, load_stage1, top_k, train_stage1
+from cear.retrieval import Stage1Config, TextScorer, load_stage1, top_k, train_stage1
+from cear.texts import TunedVectors, text_vectors
 
 TUNES = ("none", "encoder")
 Config = Callable[..., Stage1Config]
@@ -55,7 +56,7 @@ def finished(
 class TestRun:
     def test_it_opens_to_the_same_ranking(self, finished: Run) -> None:
         again = open_run(finished.folder)
-        assert isinstance(again.scorer, FrozenText | TunedText)
+        assert isinstance(again.scorer, TextScorer)
         queries = finished.kb.queries("test")
         assert np.array_equal(top_k(again.scorer, queries, 9).scores, top_k(finished.scorer, queries, 9).scores)
         assert finished.training.best == finished.evaluate("valid").summary()["both"]["mrr"]
@@ -69,15 +70,23 @@ class TestRun:
         assert set(record["details"]) == {"training_seconds", "valid_mrr", "epochs", "best_epoch"}
 
 
-def test_vectors_of_a_tuned_encoder_are_made_once_for_its_weights(
-    towns: KnowledgeBase, config_of: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_encoder_is_tuned_and_its_vectors_are_those_of_its_weights(
+    towns: KnowledgeBase, config_of: Config, tmp_path: Path
 ) -> None:
     trained, _ = train_stage1(towns, config_of("encoder"), tmp_path, validate=lambda _: 1.0)
-    monkeypatch.setattr(TunedText, "encode_entities", lambda *_: pytest.fail("encoded again"))
     again = load_stage1(towns, config_of("encoder"), tmp_path)
-    with torch.inference_mode():
-        queries = towns.queries("test")
-        assert torch.equal(again.score_all(queries), trained.score_all(queries))
+    assert isinstance(trained, TextScorer)
+    assert isinstance(trained.texts, TunedVectors)
+    assert isinstance(again, TextScorer)
+    assert isinstance(again.texts, TunedVectors)
+    found = again.texts.remembered.clone()
+    assert torch.equal(found, trained.texts.remembered)
+    again.texts.read_all()
+    torch.testing.assert_close(again.texts.remembered, found, atol=1e-5, rtol=1e-4)
+    untouched, _ = text_vectors(towns, config_of().text.encoder, tokens=8)
+    assert not torch.allclose(found, untouched, atol=1e-3)
+    saved, _ = text_vectors(towns, str(tmp_path / "encoder"), tokens=8)
+    torch.testing.assert_close(saved, found, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("tune", TUNES)

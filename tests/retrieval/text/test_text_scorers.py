@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from cear.data import KnowledgeBase, Vocabulary
-from cear.errors import ConfigError
 from cear.nouns import Queries
-from cear.retrieval import FrozenText, TextConfig, TextScorer, TunedText, top_k
+from cear.retrieval import TextConfig, TextScorer, top_k
 from cear.retrieval.batches import TrainingQueries
-from cear.retrieval.text.negatives import TextQueries, nearest
-from cear.texts import text_vectors
+from cear.retrieval.text.batches import NeighbouringQueries, TextQueries, depth_first, nearest
+from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
 
 
 @pytest.fixture(autouse=True)
@@ -33,16 +31,16 @@ def stirred(scorer: TextScorer) -> TextScorer:
     return scorer.eval()
 
 
-def frozen_of(kb: KnowledgeBase, encoder: str) -> FrozenText:
+def scorer_of(kb: KnowledgeBase, encoder: str, tune: str = "none") -> TextScorer:
     config = TextConfig(encoder=encoder, tokens=8, hidden=16)
-    return FrozenText(*text_vectors(kb, encoder, tokens=8), config, seed=2)
+    entities, relations = text_vectors(kb, encoder, tokens=8)
+    kept, tuned = KeptVectors(entities), TunedVectors(texts(kb.entities), entities, encoder, tokens=8)
+    return TextScorer(kept if tune == "none" else tuned, kb.n_entities, relations, config, seed=2)
 
 
 @pytest.fixture(params=["none", "encoder"])
 def scorer(request: pytest.FixtureRequest, towns: KnowledgeBase, encoder_of: Callable[..., str]) -> TextScorer:
-    if request.param == "none":
-        return stirred(frozen_of(towns, encoder_of()))
-    return stirred(TunedText(towns, TextConfig(tune="encoder", encoder=encoder_of(), tokens=8), seed=2))
+    return stirred(scorer_of(towns, encoder_of(), request.param))
 
 
 @pytest.fixture
@@ -87,7 +85,7 @@ class TestContract:
         scorer.load_state_dict(weights)
         with torch.inference_mode():
             after = scorer.score_all(queries)
-            anew = scorer.query_vectors(queries) @ scorer.encode_entities().T
+            anew = scorer.eval().query_vectors(queries) @ scorer.entity_vectors().T
         torch.testing.assert_close(after, anew, atol=1e-4, rtol=1e-4)
         assert not torch.allclose(before, after)
 
@@ -99,10 +97,10 @@ class TestContract:
             )
 
 
-def test_untrained_and_frozen_an_answer_is_what_reads_like_the_subject(
+def test_untrained_an_answer_is_what_reads_like_the_subject(
     towns: KnowledgeBase, queries: Queries, encoder_of: Callable[..., str]
 ) -> None:
-    assert (top_k(frozen_of(towns, encoder_of()), queries, 1).entities[:, 0] == queries.entity).all()
+    assert (top_k(scorer_of(towns, encoder_of()), queries, 1).entities[:, 0] == queries.entity).all()
 
 
 @pytest.mark.parametrize("tune", ["none", "encoder"])
@@ -112,24 +110,12 @@ def test_only_the_text_counts_so_an_entity_without_facts_is_scored_like_its_twin
     names = [*towns.entities.table["name"].to_list(), "Town 3"]
     entities = Vocabulary.from_ids("entity", [f"e{i}" for i in range(31)], names=names)
     kb = KnowledgeBase("more", entities, towns.relations, {"train": towns.facts("train")})
-    config = TextConfig(tune="encoder", encoder=encoder_of(), tokens=8)
-    scorer = stirred(frozen_of(kb, encoder_of()) if tune == "none" else TunedText(kb, config))
+    scorer = stirred(scorer_of(kb, encoder_of(), tune))
+    if isinstance(scorer.texts, TunedVectors):
+        scorer.texts.read_all()
     scores = scorer.score_all(queries)
     torch.testing.assert_close(scores[:, 30], scores[:, 3], atol=1e-4, rtol=1e-4)
     assert not torch.allclose(scores[:, 30], scores[:, 4])
-
-
-def test_a_tuned_encoder_reads_the_subject_and_then_the_relation(
-    towns: KnowledgeBase, encoder_of: Callable[..., str]
-) -> None:
-    scorer = TunedText(towns, TextConfig(tune="encoder", encoder=encoder_of(), tokens=8))
-    read = [scorer._tokenizer.decode(scorer._entities[7] + scorer._relations[r]) for r in (0, 3)]
-    assert read == ["town 7 lies in [SEP]", "town 7 [UNK] lies in [SEP]"], "the tiny one has no word for inverse"
-
-
-def test_an_encoder_with_too_few_positions_is_refused(towns: KnowledgeBase, encoder_of: Callable[..., str]) -> None:
-    with pytest.raises(ConfigError, match=r"reads 20 tokens.*Set text\.tokens to at most 9"):
-        TunedText(towns, TextConfig(tune="encoder", encoder=encoder_of("bert", 20), tokens=10))
 
 
 class TestNegatives:
@@ -157,13 +143,25 @@ class TestNegatives:
         assert set(batch.among) == {*batch.queries.entity, *batch.answers.values}
 
 
-def test_a_tuned_encoder_is_saved_as_hugging_face_reads_it(
-    towns: KnowledgeBase, encoder_of: Callable[..., str], tmp_path: Path
-) -> None:
-    config = TextConfig(tune="encoder", encoder=encoder_of(), tokens=8)
-    scorer = TunedText(towns, config)
-    stirred(scorer)
-    scorer.save_pretrained(tmp_path)
-    again = TunedText(towns, config.model_copy(update={"encoder": str(tmp_path)})).eval()
-    assert torch.equal(again.encode_entities(), scorer.encode_entities())
-    assert not [*tmp_path.glob("*.bin"), *tmp_path.glob("*.pt")]
+class TestNeighbours:
+    def test_a_walk_visits_everyone_once_and_goes_on_to_a_neighbour_where_there_is_one(self) -> None:
+        one, other = np.array([0, 1, 2, 4]), np.array([1, 2, 3, 5])  # a path of four, a pair, and one alone
+        for seed in range(20):
+            place = depth_first(one, other, 7, np.random.default_rng(seed))
+            assert sorted(place) == list(range(7))
+            assert abs(place[4] - place[5]) == 1
+            assert np.ptp(place[:4]) == 3, "a part is left only when all of it is visited"
+
+    def test_every_query_is_taken_once_an_epoch_and_subjects_meet(self, towns: KnowledgeBase) -> None:
+        known, nobody = towns.known("train"), np.zeros((30, 1), np.int64)
+        batches = NeighbouringQueries(known, 30, nobody, size=16, negatives=0, hard=0, seed=0)
+        taken = batches.order(1)
+        assert sorted(taken) == list(range(len(known.queries)))
+        assert not np.array_equal(taken, batches.order(2))
+        assert np.array_equal(taken, batches.order(1)), "a function of seed and epoch"
+
+        def texts_to_read(queries: TrainingQueries) -> int:
+            return sum(len(np.unique(batch.queries.entity)) for epoch in range(5) for batch in queries.epoch(epoch))
+
+        anyhow = TextQueries(known, 30, nobody, size=16, negatives=0, hard=0, seed=0)
+        assert texts_to_read(batches) < texts_to_read(anyhow)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,12 +16,12 @@ from cear.errors import ConfigError
 from cear.files import read_json, write_json
 from cear.nouns import NO_ENTITY, Bools, Floats, Ints
 from cear.progress import Progress, silent
-from cear.reranking.config import WideConfig
+from cear.reranking.config import EndToEndConfig, WideConfig
 from cear.reranking.wide.evidence import Evidence, n_numbers
 from cear.reranking.wide.model import WideBatch, WideModel
 from cear.retrieval import DotProductScorer, Retriever
 from cear.tensors import read_tensors, write_tensors
-from cear.texts import fill, text_vectors
+from cear.texts import KeptVectors, TunedVectors, fill, text_vectors, texts
 
 WEIGHTS, CONFIG = "wide.safetensors", "reranker.json"
 
@@ -39,22 +41,48 @@ class WideReranker:
     ) -> None:
         """`vectors_of` is the Stage 1 whose vectors are read, one that has not seen the facts to learn from."""
         kb = retrievers.kb
-        self._vectors = _with_vectors(vectors_of) if config.vectors else None
-        self.config, self._seed, self._n_relations = config, seed, kb.n_relations
+        self._retrievers, self._vectors = retrievers, _with_vectors(vectors_of) if config.vectors else None
+        self.config, self._seed = config, seed
         self._evidence = Evidence(retrievers, config)
-        self._texts = None
+        self._texts: KeptVectors | TunedVectors | None = None
+        self._texts_of_relations = torch.zeros(kb.n_relations, 0)
         if config.text:
-            self._texts = text_vectors(
+            entities, self._texts_of_relations = text_vectors(
                 kb, config.encoder, tokens=config.text_tokens, download=download, progress=progress
             )
+            self._texts = KeptVectors(entities)
         self.model = WideModel(
             config,
             relations=2 * kb.n_relations,
-            text_width=0 if self._texts is None else self._texts[0].shape[1],
+            text_width=self._texts_of_relations.shape[1],
             vector_width=0 if self._vectors is None else self._vectors.entity_vectors(torch.zeros(1).long()).shape[1],
             numbers=n_numbers(config, len(retrievers.also)),
             seed=seed,
         )
+
+    def end_to_end(self, settings: EndToEndConfig) -> Self:
+        """A copy that learns on as these settings say, with a way for the loss into texts and Stage-1 vectors.
+
+        Texts are read by an encoder that learns, and Stage 1's vectors are its own from now on.
+        """
+        phase = settings.model_dump(include={"learning_rate", "max_tokens", "lists", "epochs"})
+        opened = copy.copy(self)
+        opened.config = self.config.model_copy(update={**phase, "end_to_end": settings})
+        opened.model = copy.deepcopy(self.model)
+        if isinstance(self._texts, KeptVectors):
+            entities = self._retrievers.kb.entities
+            opened._texts = opened.model.texts = TunedVectors(
+                texts(entities),
+                self._texts(torch.arange(len(entities))),
+                self.config.encoder,
+                tokens=self.config.text_tokens,
+                layers=settings.layers,
+                dropout=self.config.dropout,
+                seed=self._seed,
+            )
+        if self._vectors is not None:
+            opened._vectors = opened.model.stage1 = copy.deepcopy(self._vectors).requires_grad_(True)
+        return opened
 
     @torch.inference_mode()
     def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
@@ -77,29 +105,45 @@ class WideReranker:
         self.model.mean.copy_(flat.mean(0))
         self.model.deviation.copy_(flat.std(0).clamp_min(1e-6))
 
+    def settle(self, *, progress: Progress = silent) -> None:
+        """Read all texts again, if who reads them has learned."""
+        if isinstance(self._texts, TunedVectors):
+            self._texts.read_all(progress=progress)
+
     def score(self, lists: Lists, inputs: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
-        entities = torch.from_numpy(lists.candidates.entities)
-        relation = torch.from_numpy(lists.queries.relation)
-        query_text = candidate_text = None
-        if self._texts is not None:
-            of_entities, of_relations = self._texts
-            subject = of_entities[torch.from_numpy(lists.queries.entity)]
-            query_text = torch.cat([subject, of_relations[relation % self._n_relations]], -1)
-            candidate_text = of_entities[entities.clamp_min(0)]
-        numbers, real = torch.from_numpy(inputs), entities != NO_ENTITY
-        batch = WideBatch(relation, query_text, candidate_text, numbers, real, *self._vectors_of(lists))
-        scores: Tensor = self.model(batch)
+        with self._reading(lists):
+            entities = torch.from_numpy(lists.candidates.entities)
+            relation = torch.from_numpy(lists.queries.relation)
+            query_text = candidate_text = None
+            if self._texts is not None:
+                subject = self._texts(torch.from_numpy(lists.queries.entity))
+                query_text = torch.cat(
+                    [subject, self._texts_of_relations[relation % len(self._texts_of_relations)]], -1
+                )
+                candidate_text = self._texts(entities.clamp_min(0))
+            numbers, real = torch.from_numpy(inputs), entities != NO_ENTITY
+            batch = WideBatch(relation, query_text, candidate_text, numbers, real, *self._vectors_of(lists))
+            scores: Tensor = self.model(batch)
         return scores
 
-    @torch.no_grad()
+    def _reading(self, lists: Lists) -> AbstractContextManager[None]:
+        """In a training end to end, read the subjects and the first candidates of these lists anew."""
+        settings = self.config.end_to_end
+        if settings is None or not self.model.training or not isinstance(self._texts, TunedVectors):
+            return nullcontext()
+        first = lists.candidates.entities[:, : settings.candidates]
+        read = np.unique(np.concatenate([lists.queries.entity, first[first != NO_ENTITY]]))
+        return self._texts.reading(torch.from_numpy(read))
+
     def _vectors_of(self, lists: Lists) -> tuple[Tensor | None, Tensor | None]:
         """Stage 1's vectors of queries and candidates, (list, width) and (list, candidate, width)."""
         if self._vectors is None:
             return None, None
         entities = torch.from_numpy(lists.candidates.entities).clamp_min(0)
-        found = self._vectors.entity_vectors(entities.flatten())
-        return self._vectors.query_vectors(lists.queries), found.view(*entities.shape, -1)
+        with torch.set_grad_enabled(self.config.end_to_end is not None and torch.is_grad_enabled()):
+            found = self._vectors.entity_vectors(entities.flatten())
+            return self._vectors.query_vectors(lists.queries), found.view(*entities.shape, -1)
 
     def lengths(self, lists: Lists) -> Ints:
         """The tokens that each list costs, (list,)."""
@@ -110,8 +154,17 @@ class WideReranker:
         return np.zeros(len(lists), bool)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """One learning rate for everything."""
-        return [{"params": [*self.model.parameters()], "lr": self.config.learning_rate}]
+        """One learning rate for the network; end to end, one for the text encoder and one for Stage 1's vectors."""
+        settings = self.config.end_to_end
+        rates = {"": self.config.learning_rate}
+        if settings is not None:
+            rates = {"texts.": settings.encoder_learning_rate, "stage1.": settings.vector_learning_rate} | rates
+        left = {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
+        groups = []
+        for prefix, rate in rates.items():
+            names = [name for name in left if name.startswith(prefix)]
+            groups.append({"params": [left.pop(name) for name in names], "lr": rate})
+        return groups
 
     def save_pretrained(self, folder: Path) -> None:
         """Write weights and settings; texts and counts come from the knowledge base."""
@@ -124,6 +177,8 @@ class WideReranker:
         saved = read_json(folder / CONFIG)
         config = WideConfig.parse(saved["config"], source=str(folder / CONFIG))
         reranker = cls(retrievers, config, vectors_of=vectors_of, seed=saved["seed"])
+        if config.end_to_end is not None:
+            reranker = reranker.end_to_end(config.end_to_end)
         reranker.model.load_state_dict(read_tensors(folder / WEIGHTS)[0])
         return reranker
 

@@ -20,9 +20,11 @@ class TextConfig(Settings):
     tokens: PositiveInt = 48
     """A text is cut to so many tokens before it is encoded."""
     hidden: PositiveInt = 512
-    """Width of the hidden layer of the query's transformation; `tune: none` only."""
+    """Width of the hidden layer of the query's transformation."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """In that hidden layer, or in those of the encoder when it is tuned."""
+    """In that hidden layer, and in those of the encoder when it is tuned."""
+    layers: PositiveInt | None = None
+    """With `tune: encoder`, so many of its last layers learn; null lets all of it, the vectors of words too."""
     negatives: NonNegativeInt = 2000
     """Entities drawn at random to compete in a step, beside the answers and the subjects of its queries."""
     hard: NonNegativeInt = 1

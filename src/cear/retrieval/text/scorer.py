@@ -7,7 +7,6 @@ is scored like every other, by what is written about it.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -15,48 +14,68 @@ from torch import Tensor, nn
 from cear.nouns import Queries
 from cear.retrieval.scorer import DotProductScorer, Embedding
 from cear.retrieval.text.config import TextConfig
+from cear.texts import KeptVectors, TunedVectors
 
 _SCALE, _MAX_SCALE = 20.0, 100.0  # 1 / temperature: where SimKGC starts, and where CLIP stops
 
 
 class TextScorer(DotProductScorer):
-    """cos(query, entity) / τ with a learned temperature τ (Wang et al. 2022), from unit vectors of texts."""
+    """cos(query, entity) / τ with a learned temperature τ (Wang et al. 2022).
 
-    def __init__(self, n_entities: int, n_relations: int) -> None:
-        super().__init__(n_entities, n_relations)
+    query = s + f(s, r's text, r, s r) with a learned r for either direction of each relation, entity = e + W e, both
+    at unit length, s and e being vectors of texts. f and W start at zero: untrained, an answer is what reads like the
+    subject. f has a hidden layer; W has none, for a step compares many more entities than queries.
+    """
+
+    _relations: Tensor
+
+    def __init__(
+        self,
+        texts: KeptVectors | TunedVectors,
+        n_entities: int,
+        relations: Tensor,
+        config: TextConfig,
+        *,
+        seed: int = 0,
+    ) -> None:
+        """`texts` has the vectors of entities, `relations` are those of relations."""
+        super().__init__(n_entities, len(relations))
+        width = relations.shape[1]
+        self.texts = texts
+        self.register_buffer("_relations", relations.repeat(2, 1), persistent=False)  # a reciprocal reads alike
+        self._gain = math.sqrt(width)  # makes a coordinate of a unit vector about one
+        self.relation = Embedding(2 * len(relations), width, scale=1.0, generator=torch.Generator().manual_seed(seed))
+        with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
+            torch.manual_seed(seed)
+            hidden, last = nn.Linear(4 * width, config.hidden), _zero(nn.Linear(config.hidden, width))
+            self.query_correction = nn.Sequential(hidden, nn.GELU(), nn.Dropout(config.dropout), last)
+            self.entity_correction = _zero(nn.Linear(width, width, bias=False))
         self.log_scale = nn.Parameter(torch.tensor(math.log(_SCALE)))
         self._every: Tensor | None = None  # the vectors of all entities, while the weights stay as they are
         self.register_load_state_dict_post_hook(_forget)  # type: ignore[no-untyped-call]
 
-    @abstractmethod
-    def encode_queries(self, queries: Queries) -> Tensor:
-        """One unit vector per query, (query, width)."""
+    def query_vectors(self, queries: Queries) -> Tensor:
+        """The subject's text vector, corrected for the relation, over the temperature."""
+        relations = torch.as_tensor(queries.relation)
+        r, s = self.relation(relations), self.texts(torch.as_tensor(queries.entity))
+        wide = self._gain * s
+        read = torch.cat([wide, self._gain * self._relations[relations], r, wide * r], -1)
+        scale = self.log_scale.clamp(max=math.log(_MAX_SCALE)).exp()
+        return scale * nn.functional.normalize(s + self.query_correction(read), dim=-1)
 
-    @abstractmethod
-    def encode_entities(self, among: Tensor | None = None) -> Tensor:
-        """One unit vector per entity, or per entity in `among`, (entity, width)."""
-
-    def remember(self, every: Tensor | None) -> None:
-        """Take these as the vectors of all entities until the weights change; None makes them anew when asked."""
-        self._every = every
+    def entity_vectors(self, among: Tensor | None = None) -> Tensor:
+        """The text vectors, corrected, with gradients in training; in use they are made once for all entities."""
+        if self.training:
+            return self._corrected(torch.arange(self.n_entities) if among is None else among)
+        if self._every is None:
+            with torch.inference_mode(mode=False), torch.no_grad():  # a later caller may want gradients of the query
+                self._every = self._corrected(torch.arange(self.n_entities))
+        return self._every if among is None else self._every[among]
 
     def train(self, mode: bool = True) -> TextScorer:
         """Change between training and use; either forgets the vectors of entities."""
-        self.remember(None)
+        self._every = None
         return super().train(mode)
-
-    def query_vectors(self, queries: Queries) -> Tensor:
-        """The unit vectors over the temperature."""
-        return self.log_scale.clamp(max=math.log(_MAX_SCALE)).exp() * self.encode_queries(queries)
-
-    def entity_vectors(self, among: Tensor | None = None) -> Tensor:
-        """The unit vectors, with gradients in training; in use they are made once for all entities."""
-        if self.training:
-            return self.encode_entities(among)
-        if self._every is None:
-            with torch.inference_mode(mode=False), torch.no_grad():  # a later caller may want gradients of the query
-                self._every = self.encode_entities()
-        return self._every if among is None else self._every[among]
 
     def score(self, facts: Tensor) -> Tensor:
         """The dot product of query and entity of each fact."""
@@ -67,51 +86,17 @@ class TextScorer(DotProductScorer):
         """|e| of the coordinates of the entity vectors."""
         return self.entity_vectors(entities).abs()
 
-
-def _forget(scorer: TextScorer, _: object) -> None:
-    scorer.remember(None)
-
-
-class FrozenText(TextScorer):
-    """Text vectors that stay as they are, and a learned correction of each side.
-
-    query = s + f(s, r's text, r, s r) with a learned r for either direction of each relation, entity = e + W e, both
-    at unit length. f and W start at zero: untrained, an answer is what reads like the subject. f has a hidden layer; W
-    has none, for a step reads many more entities than queries.
-    """
-
-    _entities: Tensor
-    _relations: Tensor
-
-    def __init__(self, entities: Tensor, relations: Tensor, config: TextConfig, *, seed: int = 0) -> None:
-        super().__init__(len(entities), len(relations))
-        width = entities.shape[1]
-        self.register_buffer("_entities", entities, persistent=False)
-        self.register_buffer("_relations", relations.repeat(2, 1), persistent=False)  # a reciprocal reads alike
-        self._gain = math.sqrt(width)  # makes a coordinate of a unit vector about one
-        self.relation = Embedding(2 * len(relations), width, scale=1.0, generator=torch.Generator().manual_seed(seed))
-        with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
-            torch.manual_seed(seed)
-            hidden, last = nn.Linear(4 * width, config.hidden), _zero(nn.Linear(config.hidden, width))
-            self.query_correction = nn.Sequential(hidden, nn.GELU(), nn.Dropout(config.dropout), last)
-            self.entity_correction = _zero(nn.Linear(width, width, bias=False))
-
-    def encode_queries(self, queries: Queries) -> Tensor:
-        """The subject's text vector, corrected for the relation."""
-        texts, r = self._relations[torch.as_tensor(queries.relation)], self.relation(queries.relation)
-        s = self._entities[torch.as_tensor(queries.entity)]
-        wide = self._gain * s
-        read = torch.cat([wide, self._gain * texts, r, wide * r], -1)
-        return nn.functional.normalize(s + self.query_correction(read), dim=-1)
-
-    def encode_entities(self, among: Tensor | None = None) -> Tensor:
-        """The text vectors, corrected."""
-        e = self._entities if among is None else self._entities[among]
-        return nn.functional.normalize(e + self.entity_correction(e), dim=-1)
-
     def relation_moduli(self, relations: Tensor) -> Tensor:
         """|r| of the learned coordinates."""
         return self.relation(relations).abs()
+
+    def _corrected(self, among: Tensor) -> Tensor:
+        e = self.texts(among)
+        return nn.functional.normalize(e + self.entity_correction(e), dim=-1)
+
+
+def _forget(scorer: TextScorer, _: object) -> None:
+    scorer._every = None
 
 
 def _zero(layer: nn.Linear) -> nn.Linear:

@@ -1,31 +1,35 @@
-"""The text retriever as a training task of Stage 1: InfoNCE, and vectors that are kept."""
+"""The text retriever as a training task of Stage 1: InfoNCE over vectors of texts, kept or read."""
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from cear.data import KnowledgeBase
 from cear.nouns import Ints
 from cear.progress import Progress, silent
+from cear.retrieval.batches import Batch
 from cear.retrieval.config import LossConfig, OptimizerConfig, RegularizerConfig, Stage1Config
+from cear.retrieval.scorer import Scorer
+from cear.retrieval.text.batches import NeighbouringQueries, TextQueries, nearest
 from cear.retrieval.text.config import TextConfig
-from cear.retrieval.text.negatives import TextQueries, nearest
-from cear.retrieval.text.scorer import FrozenText, TextScorer
-from cear.retrieval.text.tuned import TunedText
+from cear.retrieval.text.scorer import TextScorer
 from cear.retrieval.training import Stage1Task, Validate, fit_stage1
-from cear.texts import kept, text_vectors, texts
-from cear.training import BEST, NO_DEADLINE, Deadline, State, load_weights
+from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
+from cear.training import NO_DEADLINE, Deadline, State, load_weights
 
 ENCODER = "encoder"
 
 
 class TextTask(Stage1Task):
-    """The InfoNCE of each batch of training queries, with the competitors of `TextQueries`."""
+    """The InfoNCE of each batch of training queries, with the competitors of `TextQueries`.
+
+    An encoder that learns reads the subjects of a batch; everybody else competes as remembered.
+    """
 
     def __init__(
         self,
@@ -36,17 +40,43 @@ class TextTask(Stage1Task):
         *,
         near: Ints,
         seed: int,
+        progress: Progress = silent,
     ) -> None:
         super().__init__(scorer, kb, _as_trained(config), validate, seed=seed)
-        self._queries = TextQueries(
+        text, self._texts, self._progress = config.text, scorer.texts, progress
+        kind = NeighbouringQueries if isinstance(scorer.texts, TunedVectors) else TextQueries
+        self._queries = kind(
             kb.known("train"),
             kb.n_entities,
             near,
             size=config.batch,
-            negatives=config.text.negatives,
-            hard=config.text.hard,
+            negatives=text.negatives,
+            hard=text.hard,
             seed=seed,
         )
+
+    def build_optimizer(self, scorer: Scorer, config: Stage1Config) -> torch.optim.Optimizer:
+        """Adam with one step size for the encoder, where it learns, and one for everything else."""
+        text = config.text
+        learning = {name: weight for name, weight in scorer.named_parameters() if weight.requires_grad}
+        encoder = [weight for name, weight in learning.items() if name.startswith("texts.")]
+        others = [weight for name, weight in learning.items() if not name.startswith("texts.")]
+        groups = [{"params": others, "lr": text.learning_rate}]
+        if encoder:
+            groups.append({"params": encoder, "lr": text.encoder_learning_rate})
+        return torch.optim.Adam(groups, fused=True)
+
+    def validate(self) -> float:
+        """Filtered MRR on the validation split, by what the encoder says of every text now."""
+        if isinstance(self._texts, TunedVectors):
+            self._texts.read_all(progress=self._progress)
+        return super().validate()
+
+    def _loss(self, batch: Batch) -> Tensor:
+        if not isinstance(self._texts, TunedVectors):
+            return super()._loss(batch)
+        with self._texts.reading(torch.from_numpy(np.unique(batch.queries.entity))):
+            return super()._loss(batch)
 
 
 def train_text(
@@ -60,49 +90,50 @@ def train_text(
     progress: Progress = silent,
 ) -> tuple[TextScorer, State]:
     """The text retriever that was best on validation, and how training went; resumes what `folder` holds."""
-    text = config.text
-    read = partial(text_vectors, kb, text.encoder, tokens=text.tokens, progress=progress)
-    tuned = text.tune == "encoder"
-    scorer: TextScorer = TunedText(kb, text, seed=seed) if tuned else FrozenText(*read(), text, seed=seed)
-    near = nearest(read()[0], progress=progress) if text.hard else np.zeros((kb.n_entities, 1), np.int64)
-    task = TextTask(scorer, kb, config, validate, near=near, seed=seed)
+    scorer, start = _scorer(kb, config.text, seed=seed, progress=progress)
+    near = nearest(start, progress=progress) if config.text.hard else np.zeros((kb.n_entities, 1), np.int64)
+    task = TextTask(scorer, kb, config, validate, near=near, seed=seed, progress=progress)
     state = fit_stage1(task, kb, config, folder, seed=seed, deadline=deadline, progress=progress)
-    if isinstance(scorer, TunedText):
-        scorer.save_pretrained(folder / ENCODER)
-    return _in_use(scorer, kb, text, folder), state
+    if isinstance(scorer.texts, TunedVectors):
+        scorer.texts.save_pretrained(folder / ENCODER)
+    scorer.eval()
+    return scorer, state
 
 
 def load_text(kb: KnowledgeBase, config: TextConfig, folder: Path) -> TextScorer:
-    """The text retriever that `train_text` left in a folder."""
-    scorer: TextScorer
-    if config.tune == "encoder":
-        scorer = TunedText(kb, config.model_copy(update={"encoder": str(folder / ENCODER)}))
-    else:
-        scorer = FrozenText(*text_vectors(kb, config.encoder, tokens=config.tokens), config)
+    """The text retriever that `train_text` left in a folder; its weights hold what it has read."""
+    scorer, _ = _scorer(kb, config)
     scorer.load_state_dict(load_weights(folder))
-    return _in_use(scorer, kb, config, folder)
-
-
-def _in_use(scorer: TextScorer, kb: KnowledgeBase, config: TextConfig, folder: Path) -> TextScorer:
-    """A trained scorer that trains no more; what a tuned encoder says of the entities is kept by its weights."""
     scorer.eval()
-    if config.tune == "encoder":
-        with (folder / BEST).open("rb") as file:
-            weights = hashlib.file_digest(file, "sha256").hexdigest()
-        with torch.no_grad():
-            scorer.remember(kept([weights, str(config.tokens), *texts(kb.entities)], scorer.encode_entities))
     return scorer
 
 
+def _scorer(
+    kb: KnowledgeBase, config: TextConfig, *, seed: int = 0, progress: Progress = silent
+) -> tuple[TextScorer, Tensor]:
+    """A fresh scorer, and the vectors of entities that it starts from."""
+    start, relations = text_vectors(kb, config.encoder, tokens=config.tokens, progress=progress)
+    tuned = partial(
+        TunedVectors,
+        texts(kb.entities),
+        start,
+        config.encoder,
+        tokens=config.tokens,
+        layers=config.layers,
+        dropout=config.dropout,
+        seed=seed,
+    )
+    vectors = tuned() if config.tune == "encoder" else KeptVectors(start)
+    return TextScorer(vectors, kb.n_entities, relations, config, seed=seed), start
+
+
 def _as_trained(config: Stage1Config) -> Stage1Config:
-    """The settings of Stage 1 with the loss and the optimiser of the text retriever."""
-    text = config.text
-    rate = text.encoder_learning_rate if text.tune == "encoder" else text.learning_rate
+    """The settings of Stage 1 with the loss of the text retriever, and step sizes that fall linearly."""
     return config.model_copy(
         update={
             "loss": LossConfig(kind="info_nce"),
             "regularizer": RegularizerConfig(weight=0),
             "relation_prediction": 0.0,
-            "optimizer": OptimizerConfig(kind="adam", learning_rate=rate, decay="linear"),
+            "optimizer": OptimizerConfig(kind="adam", decay="linear"),
         }
     )

@@ -1,9 +1,11 @@
-"""Who competes with the answers of a batch: random entities, the subjects themselves, and texts that read alike."""
+"""What a step of the text retriever sees: who competes with the answers, and whose texts it reads together."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import depth_first_order
 from torch import Tensor
 
 from cear.data import KnownAnswers
@@ -13,6 +15,7 @@ from cear.retrieval.batches import TrainingQueries
 
 _NEIGHBOURS = 16  # of an entity, from which hard negatives are drawn
 _BLOCK = 1024
+_PLACES = 8  # of the graph, whose queries share a batch
 
 
 class TextQueries(TrainingQueries):
@@ -37,6 +40,34 @@ class TextQueries(TrainingQueries):
         places = rng.integers(self._near.shape[1], size=(self._hard, len(answers.values)))
         hard = self._near[answers.values, places]  # (hard, answer)
         return np.unique(np.concatenate([among, queries.entity, hard.reshape(-1)]))
+
+
+class NeighbouringQueries(TextQueries):
+    """Batches from a few places of the graph: their queries share subjects, and answer each other.
+
+    So few texts have to be read for many queries, and those that compete are near each other: SATKGC's finding (Ko et
+    al. 2024) that negatives from the same subgraph teach more.
+    """
+
+    def order(self, epoch: int) -> Ints:
+        """The queries along a random walk through the graph, depth first, cut into pieces, the pieces shuffled."""
+        rng = np.random.default_rng([self._seed, epoch])
+        place = depth_first(self._queries.entity[self._answers.rows], self._answers.values, self._n_entities, rng)
+        along = np.argsort(place[self._queries.entity], kind="stable")
+        pieces = np.array_split(along, max(_PLACES * len(self), 1))
+        return np.concatenate([pieces[i] for i in rng.permutation(len(pieces))])
+
+
+def depth_first(one: Ints, other: Ints, n_entities: int, rng: np.random.Generator) -> Ints:
+    """The place of each entity in a depth-first walk along links between entities, its turns taken at random."""
+    name = rng.permutation(n_entities)  # the walk takes the first name first
+    everyone, root = np.arange(n_entities), np.full(n_entities, n_entities)  # a root that leads into every part
+    rows, columns = np.concatenate([name[one], name[other], root]), np.concatenate([name[other], name[one], everyone])
+    graph = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(n_entities + 1, n_entities + 1))
+    walk = depth_first_order(graph, n_entities, return_predecessors=False)[1:]
+    place = np.empty(n_entities, np.int64)
+    place[walk] = everyone
+    return place[name]
 
 
 @torch.inference_mode()

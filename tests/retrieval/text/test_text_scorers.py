@@ -10,7 +10,7 @@ import torch
 
 from cear.data import KnowledgeBase, Vocabulary
 from cear.nouns import Queries
-from cear.retrieval import TextConfig, TextScorer, top_k
+from cear.retrieval import TextConfig, TextScorer
 from cear.retrieval.batches import TrainingQueries
 from cear.retrieval.text.batches import NeighbouringQueries, TextQueries, depth_first, nearest
 from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
@@ -50,9 +50,10 @@ def queries(towns: KnowledgeBase) -> Queries:
 
 class TestContract:
     def test_score_and_score_all_agree(self, scorer: TextScorer, queries: Queries) -> None:
-        facts = np.stack([queries.entity, queries.relation, np.arange(len(queries)) % 30], axis=1)
-        every = scorer.score_all(queries)[np.arange(len(queries)), facts[:, 2]]
-        torch.testing.assert_close(scorer.score(torch.from_numpy(facts)), every, atol=1e-4, rtol=1e-4)
+        for answers in (np.arange(len(queries)) % 30, queries.entity):  # anybody, and the subject itself
+            facts = np.stack([queries.entity, queries.relation, answers], axis=1)
+            every = scorer.score_all(queries)[np.arange(len(queries)), answers]
+            torch.testing.assert_close(scorer.score(torch.from_numpy(facts)), every, atol=1e-4, rtol=1e-4)
 
     def test_scoring_some_entities_gives_those_columns_with_and_without_gradients(
         self, scorer: TextScorer, queries: Queries
@@ -85,7 +86,7 @@ class TestContract:
         scorer.load_state_dict(weights)
         with torch.inference_mode():
             after = scorer.score_all(queries)
-            anew = scorer.eval().query_vectors(queries) @ scorer.entity_vectors().T
+            anew = scorer.eval().score_all(queries)
         torch.testing.assert_close(after, anew, atol=1e-4, rtol=1e-4)
         assert not torch.allclose(before, after)
 
@@ -97,10 +98,14 @@ class TestContract:
             )
 
 
-def test_untrained_an_answer_is_what_reads_like_the_subject(
+def test_untrained_an_answer_is_what_reads_like_the_subject_and_is_not_the_subject(
     towns: KnowledgeBase, queries: Queries, encoder_of: Callable[..., str]
 ) -> None:
-    assert (top_k(scorer_of(towns, encoder_of()), queries, 1).entities[:, 0] == queries.entity).all()
+    scorer = scorer_of(towns, encoder_of())
+    vectors, _ = text_vectors(towns, encoder_of(), tokens=8)
+    alike = vectors[queries.entity] @ vectors.T
+    alike[np.arange(len(queries)), queries.entity] -= 1.0  # but not the subject itself
+    torch.testing.assert_close(scorer.score_all(queries), 20 * alike, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("tune", ["none", "encoder"])

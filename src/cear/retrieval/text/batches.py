@@ -21,8 +21,8 @@ _PLACES = 8  # of the graph, whose queries share a batch
 class TextQueries(TrainingQueries):
     """Training queries whose subjects compete with their answers, as do some entities that read like the answers.
 
-    A text is nearest to itself, so without its subject as a negative a query would answer itself (Wang et al. 2022).
-    `near` are the neighbours of each entity, (entity, neighbour); `hard` of them are drawn for each answer.
+    A text is nearest to itself, so a query's own subject is one of its negatives (Wang et al. 2022). `near` are the
+    neighbours of each entity, (entity, neighbour); `hard` of them are drawn for each answer.
     """
 
     def __init__(

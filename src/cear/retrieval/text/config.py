@@ -25,6 +25,8 @@ class TextConfig(Settings):
     """In that hidden layer, and in those of the encoder when it is tuned."""
     layers: PositiveInt | None = None
     """With `tune: encoder`, so many of its last layers learn; null lets all of it, the vectors of words too."""
+    warm_up: NonNegativeInt = 2
+    """With `tune: encoder`, so many first epochs leave it as it is and read nothing, while the rest finds its way."""
     negatives: NonNegativeInt = 2000
     """Entities drawn at random to compete in a step, beside the answers and the subjects of its queries."""
     hard: NonNegativeInt = 1

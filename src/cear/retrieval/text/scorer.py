@@ -25,6 +25,9 @@ class TextScorer(DotProductScorer):
     query = s + f(s, r's text, r, s r) with a learned r for either direction of each relation, entity = e + W e, both
     at unit length, s and e being vectors of texts. f and W start at zero: untrained, an answer is what reads like the
     subject. f has a hidden layer; W has none, for a step compares many more entities than queries.
+
+    A text is nearest to itself, and few relations lead back to their subject: as its own answer a subject has a learned
+    number more, one for either direction of each relation, which starts at -1/τ.
     """
 
     _relations: Tensor
@@ -51,6 +54,7 @@ class TextScorer(DotProductScorer):
             self.query_correction = nn.Sequential(hidden, nn.GELU(), nn.Dropout(config.dropout), last)
             self.entity_correction = _zero(nn.Linear(width, width, bias=False))
         self.log_scale = nn.Parameter(torch.tensor(math.log(_SCALE)))
+        self.itself = nn.Parameter(torch.full((2 * len(relations),), -_SCALE))
         self._every: Tensor | None = None  # the vectors of all entities, while the weights stay as they are
         self.register_load_state_dict_post_hook(_forget)  # type: ignore[no-untyped-call]
 
@@ -80,7 +84,19 @@ class TextScorer(DotProductScorer):
     def score(self, facts: Tensor) -> Tensor:
         """The dot product of query and entity of each fact."""
         s, r, o = facts.T
-        return (self.query_vectors(Queries(s.numpy(), r.numpy())) * self.entity_vectors(o)).sum(-1)
+        apart: Tensor = (self.query_vectors(Queries(s.numpy(), r.numpy())) * self.entity_vectors(o)).sum(-1)
+        return torch.where(s == o, apart + self.itself[r], apart)
+
+    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+        """The dot product of each query with each entity, (query, candidate)."""
+        columns = torch.as_tensor(queries.entity)
+        if among is not None:
+            place = torch.full((self.n_entities,), -1)
+            place[among] = torch.arange(len(among))
+            columns = place[columns]
+        rows = torch.nonzero(columns >= 0).squeeze(-1)  # the queries whose subject is a candidate
+        more = self.itself[torch.as_tensor(queries.relation)[rows]]
+        return super().score_all(queries, among).index_put((rows, columns[rows]), more, accumulate=True)
 
     def entity_moduli(self, entities: Tensor) -> Tensor:
         """|e| of the coordinates of the entity vectors."""

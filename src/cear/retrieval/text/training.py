@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -43,8 +44,10 @@ class TextTask(Stage1Task):
         progress: Progress = silent,
     ) -> None:
         super().__init__(scorer, kb, _as_trained(config), validate, seed=seed)
-        text, self._texts, self._progress = config.text, scorer.texts, progress
-        kind = NeighbouringQueries if isinstance(scorer.texts, TunedVectors) else TextQueries
+        text, self._progress = config.text, progress
+        self._tuned = scorer.texts if isinstance(scorer.texts, TunedVectors) else None
+        self._learning, self._warm_up = self._tuned, text.warm_up
+        kind = TextQueries if self._tuned is None else NeighbouringQueries
         self._queries = kind(
             kb.known("train"),
             kb.n_entities,
@@ -66,16 +69,21 @@ class TextTask(Stage1Task):
             groups.append({"params": encoder, "lr": text.encoder_learning_rate})
         return torch.optim.Adam(groups, fused=True)
 
+    def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
+        """The loss of each step; texts are read after the first epochs."""
+        self._learning = self._tuned if epoch >= self._warm_up else None
+        yield from super().losses(epoch, first=first)
+
     def validate(self) -> float:
         """Filtered MRR on the validation split, by what the encoder says of every text now."""
-        if isinstance(self._texts, TunedVectors):
-            self._texts.read_all(progress=self._progress)
+        if self._learning is not None:
+            self._learning.read_all(progress=self._progress)
         return super().validate()
 
     def _loss(self, batch: Batch) -> Tensor:
-        if not isinstance(self._texts, TunedVectors):
+        if self._learning is None:
             return super()._loss(batch)
-        with self._texts.reading(torch.from_numpy(np.unique(batch.queries.entity))):
+        with self._learning.reading(torch.from_numpy(np.unique(batch.queries.entity))):
             return super()._loss(batch)
 
 

@@ -3,7 +3,8 @@
     CEAR_DATA=path/to/data python benchmarks/wide.py runs/fb15k-237/wide
 
 One trained wide re-ranker re-ranks lists of every length, for it has no positions; the figures are those of a fixed
-sample of test facts. The sequence re-ranker is untrained, which does not change how long it takes. All in one process.
+sample of test facts. Beside them the recall of each retriever's own list of that length and of their union. The
+sequence re-ranker is untrained, which does not change how long it takes. All in one process, and a figure of it.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from cear.candidates import Lists
+from cear.candidates import Lists, Retrievers, among, make_lists
 from cear.evaluation import Evaluation, compare
 from cear.files import write_json
+from cear.nouns import Ragged
 from cear.pipeline import Run, open_run
 from cear.reports import Provenance
 from cear.reranking import Reranker, SequenceConfig, SequenceReranker
 from cear.stages import evaluate_stages, lists_of
 
-RECORD = Path("results/benchmarks/wide.json")
+RECORD, FIGURE = Path("results/benchmarks/wide.json"), Path("docs/figures/wide.svg")
 KS = (10, 40, 100, 300, 1000)
 SEQUENCE_K = 40
 
@@ -41,6 +43,40 @@ def speed(reranker: Reranker, lists: Lists) -> float:
     start = time.perf_counter()
     reranker.rerank(lists)
     return len(lists) / (time.perf_counter() - start)
+
+
+def recall(run: Run, lists: Lists, golds: Ragged) -> dict[str, float]:
+    """The share of queries whose gold is in a list of the same length, of each retriever alone and of all together."""
+    each = {run.config.stage1.model: run.retrievers.first} | dict(run.retrievers.also)
+    alone = {name: Retrievers(run.kb, one, {}) for name, one in each.items()}
+    found = {name: make_lists(one, lists.queries, lists.manifest) for name, one in alone.items()} | {"union": lists}
+    return {name: float(among(each.candidates.entities, golds).any(axis=1).mean()) for name, each in found.items()}
+
+
+def draw(record: dict[str, Any], path: Path) -> None:
+    """Quality and speed against k, as a picture."""
+    import matplotlib.pyplot as plt
+
+    ks = [int(k) for k in record["wide"]]
+    rows = list(record["wide"].values())
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    for name, label in (("mrr", "MRR"), ("hits@1", "H@1")):
+        values = [row["both"][name] for row in rows]
+        low, high = zip(*(row["intervals"][name] for row in rows), strict=True)
+        left.plot(ks, values, marker="o", label=label)
+        left.fill_between(ks, low, high, alpha=0.2)
+    for name in rows[0]["recall"]:
+        left.plot(ks, [row["recall"][name] for row in rows], linestyle=":", label=f"recall, {name}")
+    right.plot(ks, [row["queries_per_second"] for row in rows], marker="o", label="wide")
+    right.axhline(record["sequence"]["queries_per_second"], color="gray", linestyle="--", label="sequence, k = 40")
+    for axes, title in ((left, "quality"), (right, "queries a second")):
+        axes.set(xscale="log", xlabel="candidates k", title=title, xticks=ks, xticklabels=[str(k) for k in ks])
+        axes.minorticks_off()
+        axes.legend(fontsize="small")
+    right.set_yscale("log")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    plt.close(figure)
 
 
 def quality(evaluation: Evaluation) -> dict[str, Any]:
@@ -59,8 +95,10 @@ def measure(run: Run, *, facts: int, timed: int) -> dict[str, Any]:
     for k in KS:
         config = with_k(run, k)
         rate = speed(run.second.reranker, lists_of(config, run.retrievers, asked, "test"))
-        found[str(k)] = {"queries_per_second": rate}
-        found[str(k)] |= quality(evaluate_stages(config, run.retrievers, run.second, "test", facts=facts))
+        evaluation = evaluate_stages(config, run.retrievers, run.second, "test", facts=facts)
+        lists = lists_of(config, run.retrievers, evaluation.queries, "test")
+        found[str(k)] = {"queries_per_second": rate, "recall": recall(run, lists, evaluation.golds)}
+        found[str(k)] |= quality(evaluation)
         print(f"k {k:>4}: {rate:8.1f} queries/s, {found[str(k)]['both']}", flush=True)
     sequence = SequenceReranker(run.kb, SequenceConfig(text="name"))
     rate = speed(sequence, lists_of(with_k(run, SEQUENCE_K), run.retrievers, asked, "test"))
@@ -77,6 +115,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--timed", type=int, default=200, help="queries that are timed")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, default=RECORD, help="where the record goes")
+    parser.add_argument("--figure", type=Path, default=FIGURE, help="where the figure goes")
     options = parser.parse_args(arguments)
     start = time.perf_counter()
     run = open_run(options.run)
@@ -93,6 +132,7 @@ def main(arguments: list[str]) -> None:
     )
     what = "quality and queries a second of the wide re-ranker by k, on lists that are already made"
     write_json(options.out, {"what": what, **record, "provenance": provenance.as_json()})
+    draw(record, options.figure)
     print(f"{record['times_faster_at_1000']:.1f} times the sequence re-ranker; {options.out}")
 
 

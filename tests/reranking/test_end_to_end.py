@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from cear.config import RunConfig
+from cear.errors import ConfigError
 from cear.pipeline import Run, open_run, run
-from cear.reranking import WideReranker
+from cear.reranking import WideConfig, WideReranker
 from cear.retrieval import load_stage1
 from cear.stages import train_second_stage
 from cear.texts import TunedVectors
@@ -105,6 +106,11 @@ def test_interrupted_it_goes_on_to_the_same_weights(config: RunConfig, tmp_path:
     assert (cut / "stage2" / "end_to_end" / "checkpoint.safetensors").exists()
     one, other = (open_run(folder).evaluate("test") for folder in (tmp_path / "whole", cut))
     assert np.array_equal(one.ranks.above, other.ranks.above)
+
+
+def test_it_needs_something_before_the_network() -> None:
+    with pytest.raises(ConfigError, match="set text or vectors to true"):
+        WideConfig.parse({"text": False, "end_to_end": {}}, source="here")
 
 
 def _moved(one: torch.nn.Module, other: torch.nn.Module) -> set[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
 from cear.settings import Settings
 from cear.texts import EMBEDDED, Init
@@ -119,3 +119,9 @@ class WideConfig(RerankerConfig):
     """Passes over the training lists, at most."""
     validate_facts: PositiveInt = 3000
     """Validation facts, two queries each, that choose the best epoch."""
+
+    @model_validator(mode="after")
+    def _something_lies_before_the_network(self) -> Self:
+        if self.end_to_end is not None and not (self.text or self.vectors):
+            raise ValueError("end_to_end trains the text encoder and Stage 1's vectors; set text or vectors to true")
+        return self

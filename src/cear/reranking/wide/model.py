@@ -23,6 +23,28 @@ class WideBatch:
     candidate_vector: Tensor | None = None  # (list, candidate, vector width)
 
 
+class Layer(nn.Module):
+    """A transformer layer, normalised first. Attention has no dropout, which keeps it fused in training and at use."""
+
+    def __init__(self, config: WideConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.heads = config.heads
+        self.before_attention, self.before_hidden = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query_key_value, self.seen = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.hidden = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), self.dropout, nn.Linear(4 * width, width))
+
+    def forward(self, tokens: Tensor, visible: Tensor | None) -> Tensor:
+        """The next states, (list, token, width); `visible` says who may see whom, None that all see all."""
+        parts = self.query_key_value(self.before_attention(tokens)).unflatten(-1, (3, self.heads, -1))
+        q, k, v = parts.permute(2, 0, 3, 1, 4)  # (list, head, token, width of a head) each
+        seen = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=visible).transpose(1, 2).flatten(2)
+        tokens = tokens + self.dropout(self.seen(seen))
+        states: Tensor = tokens + self.dropout(self.hidden(self.before_hidden(tokens)))
+        return states
+
+
 class WideModel(nn.Module):
     """Score = scaled Stage-1 log-probability + a head over a small transformer.
 
@@ -47,10 +69,7 @@ class WideModel(nn.Module):
             if config.vectors:
                 self.query_vector = nn.Linear(vector_width, width)
                 self.candidate_vector = nn.Linear(2 * vector_width, width, bias=False)
-            layer = nn.TransformerEncoderLayer(
-                width, config.heads, 4 * width, config.dropout, "gelu", batch_first=True, norm_first=True
-            )
-            self.layers = nn.TransformerEncoder(layer, config.layers, enable_nested_tensor=False)
+            self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
             last = nn.Linear(width, 1)
             self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.GELU(), last)
         nn.init.zeros_(last.weight)
@@ -78,21 +97,20 @@ class WideModel(nn.Module):
             query = query + self.query_vector(asked)
             candidates = candidates + self.candidate_vector(torch.cat([found, found * asked.unsqueeze(1)], -1))
         tokens = torch.cat([query.unsqueeze(1), candidates], 1)
-        states = self.layers(tokens, mask=self._blocked(tokens.shape[1]), src_key_padding_mask=_padding(batch.real))
-        change: Tensor = self.head(states[:, 1:]).squeeze(-1)
+        visible = self._visible(batch.real)
+        for layer in self.layers:
+            tokens = layer(tokens, visible)
+        change: Tensor = self.head(tokens[:, 1:]).squeeze(-1)
         return self.scale * batch.numbers[..., 0] + change
 
-    def _blocked(self, length: int) -> Tensor | None:
-        """Who may not see whom: without attention between candidates, each sees the query and itself."""
-        if self.config.attention == "cross":
+    def _visible(self, real: Tensor) -> Tensor | None:
+        """Who may see whom, (list, 1, seeing, seen): nobody sees padding; None where all see all, which is faster."""
+        independent = self.config.attention == "independent"
+        if not independent and bool(real.all()):
             return None
-        blocked = ~torch.eye(length, dtype=torch.bool)
-        blocked[:, 0] = False
-        return blocked
-
-
-def _padding(real: Tensor) -> Tensor | None:
-    """Which tokens are padding, the query's never; None where there is none, which is faster."""
-    if bool(real.all()):
-        return None
-    return torch.cat([torch.zeros(len(real), 1, dtype=torch.bool), ~real], 1)
+        seen = torch.cat([torch.ones(len(real), 1, dtype=torch.bool), real], 1)[:, None, None, :]
+        if not independent:
+            return seen
+        itself = torch.eye(seen.shape[-1], dtype=torch.bool)
+        itself[:, 0] = True  # a candidate sees the query and itself
+        return seen & itself

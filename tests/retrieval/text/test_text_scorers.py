@@ -12,7 +12,7 @@ from cear.data import KnowledgeBase, Vocabulary
 from cear.nouns import Queries
 from cear.retrieval import TextConfig, TextScorer
 from cear.retrieval.batches import TrainingQueries
-from cear.retrieval.text.batches import NeighbouringQueries, TextQueries, depth_first, nearest
+from cear.retrieval.text.batches import TextQueries, depth_first, nearest
 from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
 
 
@@ -132,12 +132,12 @@ class TestNegatives:
     def test_subjects_and_neighbours_of_answers_compete_besides_the_sample(self, towns: KnowledgeBase) -> None:
         known = towns.known("train")
         near = (np.arange(30)[:, None] + 7) % 30  # one neighbour each
-        plain = TrainingQueries(known, 30, size=3, negatives=2, seed=0).epoch(1)
-        ours = TextQueries(known, 30, near, size=3, negatives=2, hard=1, seed=0).epoch(1)
-        for before, batch in zip(plain, ours, strict=True):
-            assert before.among is not None
-            expected = {*before.among, *batch.queries.entity, *near[batch.answers.values, 0]}
+        plain = TrainingQueries(known, 30, size=3, negatives=2, seed=0)
+        for step, batch in enumerate(TextQueries(known, 30, near, size=3, negatives=2, hard=1, seed=0).epoch(1)):
+            sample = plain.competitors(batch.queries, batch.answers, 1, step)
+            assert sample is not None
             assert batch.among is not None
+            expected = {*sample, *batch.queries.entity, *near[batch.answers.values, 0]}
             assert batch.among.tolist() == sorted(expected)
 
     def test_none_need_be_drawn(self, towns: KnowledgeBase) -> None:
@@ -159,7 +159,7 @@ class TestNeighbours:
 
     def test_every_query_is_taken_once_an_epoch_and_subjects_meet(self, towns: KnowledgeBase) -> None:
         known, nobody = towns.known("train"), np.zeros((30, 1), np.int64)
-        batches = NeighbouringQueries(known, 30, nobody, size=16, negatives=0, hard=0, seed=0)
+        batches = TextQueries(known, 30, nobody, size=16, negatives=0, hard=0, seed=0)
         taken = batches.order(1)
         assert sorted(taken) == list(range(len(known.queries)))
         assert not np.array_equal(taken, batches.order(2))
@@ -168,5 +168,5 @@ class TestNeighbours:
         def texts_to_read(queries: TrainingQueries) -> int:
             return sum(len(np.unique(batch.queries.entity)) for epoch in range(5) for batch in queries.epoch(epoch))
 
-        anyhow = TextQueries(known, 30, nobody, size=16, negatives=0, hard=0, seed=0)
+        anyhow = TrainingQueries(known, 30, size=16, negatives=0, seed=0)
         assert texts_to_read(batches) < texts_to_read(anyhow)

@@ -23,6 +23,9 @@ class TextQueries(TrainingQueries):
 
     A text is nearest to itself, so a query's own subject is one of its negatives (Wang et al. 2022). `near` are the
     neighbours of each entity, (entity, neighbour); `hard` of them are drawn for each answer.
+
+    Batches come from a few places of the graph: their queries share subjects and answer each other. So few texts have
+    to be read for many queries, and those that compete are near each other, which teaches more (Ko et al. 2024).
     """
 
     def __init__(
@@ -41,14 +44,6 @@ class TextQueries(TrainingQueries):
         hard = self._near[answers.values, places]  # (hard, answer)
         return np.unique(np.concatenate([among, queries.entity, hard.reshape(-1)]))
 
-
-class NeighbouringQueries(TextQueries):
-    """Batches from a few places of the graph: their queries share subjects, and answer each other.
-
-    So few texts have to be read for many queries, and those that compete are near each other: SATKGC's finding (Ko et
-    al. 2024) that negatives from the same subgraph teach more.
-    """
-
     def order(self, epoch: int) -> Ints:
         """The queries along a random walk through the graph, depth first, cut into pieces, the pieces shuffled."""
         rng = np.random.default_rng([self._seed, epoch])
@@ -63,7 +58,7 @@ def depth_first(one: Ints, other: Ints, n_entities: int, rng: np.random.Generato
     name = rng.permutation(n_entities)  # the walk takes the first name first
     everyone, root = np.arange(n_entities), np.full(n_entities, n_entities)  # a root that leads into every part
     rows, columns = np.concatenate([name[one], name[other], root]), np.concatenate([name[other], name[one], everyone])
-    graph = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(n_entities + 1, n_entities + 1))
+    graph = csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(n_entities + 1, n_entities + 1))
     walk = depth_first_order(graph, n_entities, return_predecessors=False)[1:]
     place = np.empty(n_entities, np.int64)
     place[walk] = everyone

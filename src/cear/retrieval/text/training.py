@@ -16,7 +16,7 @@ from cear.progress import Progress, silent
 from cear.retrieval.batches import Batch
 from cear.retrieval.config import LossConfig, OptimizerConfig, RegularizerConfig, Stage1Config
 from cear.retrieval.scorer import Scorer
-from cear.retrieval.text.batches import NeighbouringQueries, TextQueries, nearest
+from cear.retrieval.text.batches import TextQueries, nearest
 from cear.retrieval.text.config import TextConfig
 from cear.retrieval.text.scorer import TextScorer
 from cear.retrieval.training import Stage1Task, Validate, fit_stage1
@@ -47,8 +47,7 @@ class TextTask(Stage1Task):
         text, self._progress = config.text, progress
         self._tuned = scorer.texts if isinstance(scorer.texts, TunedVectors) else None
         self._learning, self._warm_up = self._tuned, text.warm_up
-        kind = TextQueries if self._tuned is None else NeighbouringQueries
-        self._queries = kind(
+        self._queries = TextQueries(
             kb.known("train"),
             kb.n_entities,
             near,

@@ -49,11 +49,24 @@ def test_the_markdown_of_all_records(results, evaluation):
     head, align, first, second = (
         [cell.strip() for cell in line.strip("|").split("|")] for line in results_table(results).splitlines()
     )
-    assert head == ["data", "model", "MRR", "H@1", "H@3", "H@10", "seconds", "target"]
+    assert head == [
+        "data",
+        "record",
+        "model",
+        "queries",
+        "MRR",
+        "H@1",
+        "H@3",
+        "H@10",
+        "over Stage 1",
+        "seconds",
+        "target",
+    ]
     assert len(align) == len(head)
-    model = "[complex, rank 8, epochs 3](../results/a.json)"
-    assert first == ["toy", model, *values, "1,234", f"MRR >= {both['mrr']:.3f}, H@10 >= 0.000: met"]
-    assert second[:2] == ["toy (valid)", "[complex](../results/deep/b.json)"]
+    model = ["[a](../results/a.json)", "complex, rank 8, epochs 3"]
+    queries = f"{len(evaluation.queries):,}"
+    assert first == ["toy", *model, queries, *values, "–", "1,234", f"MRR >= {both['mrr']:.3f}, H@10 >= 0.000: met"]
+    assert second[:3] == ["toy (valid)", "[b](../results/deep/b.json)", "complex"]
     assert second[-2] == "12", "the seconds of the command, where no training is on record"
     assert second[-1].endswith(": missed")
 

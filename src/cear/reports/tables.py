@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rich.markup import escape
@@ -61,17 +61,33 @@ def _add_rows(table: Table, evaluation: Evaluation, label: str) -> None:
 
 def results_table(folder: Path, *, links: str = "../results") -> str:
     """The Markdown table of every record under a folder; `links` leads there from the page that shows it."""
-    headings = ["data", "model", *(HEADINGS[name] for name in RESULTS), "seconds", "target"]
+    headings = [
+        "data",
+        "record",
+        "model",
+        "queries",
+        *(HEADINGS[name] for name in RESULTS),
+        "over Stage 1",
+        "seconds",
+        "target",
+    ]
     rows = [_row(record, f"{links}/{path.relative_to(folder).as_posix()}") for path, record in read_records(folder)]
-    align = ["---", "---", *["---:"] * (len(RESULTS) + 1), "---"]
+    align = ["---"] * 3 + ["---:"] * (len(RESULTS) + 3) + ["---"]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (headings, align, *rows)) + "\n"
 
 
 def _row(record: Mapping[str, Any], link: str) -> list[str]:
     both = _final(record)
     data = record["data"] if record["split"] == "test" else f"{record['data']} ({record['split']})"
-    model = f"[{_model(record)}]({link})"
-    return [data, model, *(f"{both[name]:.3f}" for name in RESULTS), _seconds(record), _target(record)]
+    name = f"[{PurePosixPath(link).stem}]({link})"
+    figures = [f"{record['queries']:,}", *(f"{both[each]:.3f}" for each in RESULTS)]
+    return [data, name, _model(record), *figures, _gain(record), _seconds(record), _target(record)]
+
+
+def _gain(record: Mapping[str, Any]) -> str:
+    """What a second stage adds to MRR and H@1."""
+    found = record.get("reranking", {}).get("difference", {})
+    return ", ".join(f"{each['difference']:+.3f} {HEADINGS[name]}" for name, each in found.items()) or "–"
 
 
 def _final(record: Mapping[str, Any]) -> Mapping[str, float]:

@@ -32,6 +32,7 @@ def test_they_come_back_as_they_were(lists: Lists, towns: KnowledgeBase, tmp_pat
     for mine, its in [(lists.queries, again.queries), (lists.candidates, again.candidates)]:
         for name in mine.__slots__:
             assert np.array_equal(getattr(mine, name), getattr(its, name)), name
+            assert getattr(its, name).flags.writeable, "PyTorch warns of arrays that are not"
     assert again.candidates.entities.dtype == again.queries.entity.dtype == np.int64
     assert [path.name for path in tmp_path.iterdir()] == ["lists.parquet"]
 

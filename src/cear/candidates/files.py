@@ -65,7 +65,7 @@ def _columns(path: Path, k: int) -> dict[str, npt.NDArray[Any]]:
             f"{path}: lists need the columns {', '.join(wanted)}, the last two with {k} values in each row, as its "
             f"manifest says: {error}. Write it with cear.candidates.write_lists."
         ) from None
-    return {name: column.to_numpy() for name, column in table.to_dict().items()}
+    return {name: column.to_numpy(writable=True) for name, column in table.to_dict().items()}  # as PyTorch wants them
 
 
 def _manifest(path: Path) -> Manifest:

@@ -67,6 +67,14 @@ def write_towns() -> FolderMaker:
     return write
 
 
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Text vectors go to a cache of one module of tests alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CEAR_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def stopping() -> Callable[[int], Any]:
     """Makes a progress bar that ends everything, as Ctrl-C would, when so many steps are done."""

@@ -89,18 +89,7 @@ def train_second_stage(
         return open_second_stage(config, retrievers, folder)
     folds = training_folds(config, retrievers, folder, deadline=deadline, progress=progress)
     look = _Look.at(config, settings.validate_facts, retrievers, progress)
-    reranker: Trainable
-    if isinstance(settings, WideConfig):
-        wide = reranker = WideReranker(
-            retrievers,
-            settings.model_copy(update={"end_to_end": None}),
-            vectors_of=folds[0].retrievers.first,
-            seed=config.seed,
-            download=download,
-            progress=progress,
-        )
-    else:
-        reranker = SequenceReranker(kb, settings, seed=config.seed, download=download)
+    reranker = _fresh_reranker(config, settings, retrievers, folds, download=download, progress=progress)
     lists = joined([fold.lists for fold in folds])
     train = partial(
         train_stage2,
@@ -113,8 +102,8 @@ def train_second_stage(
         progress=progress,
     )
     state, last = train(reranker, folder=place), None
-    if isinstance(settings, WideConfig) and settings.end_to_end is not None:
-        opened = wide.end_to_end(settings.end_to_end)
+    if isinstance(reranker, WideReranker) and isinstance(settings, WideConfig) and settings.end_to_end is not None:
+        opened = reranker.end_to_end(settings.end_to_end)
         last = train(opened, folder=place / LAST_PHASE)
         reranker = opened if last.best > state.best else reranker
     fusion = STAGE2_ALONE if config.fusion == "none" else look.best_fusion(reranker)
@@ -129,6 +118,28 @@ def train_second_stage(
     }
     write_json(place / TRAINING, asdict(state) | details)
     return second
+
+
+def _fresh_reranker(
+    config: RunConfig,
+    settings: SequenceConfig | WideConfig,
+    retrievers: Retrievers,
+    folds: list[Fold],
+    *,
+    download: bool,
+    progress: Progress,
+) -> Trainable:
+    """The re-ranker as its training starts: not yet end to end, which is a phase of its own."""
+    if isinstance(settings, SequenceConfig):
+        return SequenceReranker(retrievers.kb, settings, seed=config.seed, download=download)
+    return WideReranker(
+        retrievers,
+        settings.model_copy(update={"end_to_end": None}),
+        vectors_of=folds[0].retrievers.first,
+        seed=config.seed,
+        download=download,
+        progress=progress,
+    )
 
 
 def open_second_stage(config: RunConfig, retrievers: Retrievers, folder: Path, *, int8: bool = False) -> SecondStage:

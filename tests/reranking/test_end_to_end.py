@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,9 @@ from cear.retrieval import load_stage1
 from cear.stages import train_second_stage
 from cear.texts import TunedVectors
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 LAST = {"encoder_learning_rate": 1e-3, "vector_learning_rate": 1e-2, "layers": 1, "candidates": 2, "lists": 30}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Text vectors go to a cache of these tests alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CEAR_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")

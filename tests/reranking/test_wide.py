@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,17 +32,11 @@ from cear.reranking.wide.evidence import Evidence, n_numbers
 from cear.reranking.wide.graph import N_GRAPH, NAMES, GraphFeatures
 from cear.retrieval import RuleRetriever, RulesConfig, Stage1Config, build_scorer, learn_rules
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 SMALL: dict[str, Any] = {"width": 8, "heads": 2, "layers": 2, "epochs": 2, "dropout": 0.0, "max_tokens": 100}
 
 Make = Callable[..., WideReranker]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Text vectors go to a cache of these tests alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CEAR_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture

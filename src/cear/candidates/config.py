@@ -14,7 +14,7 @@ class CrossfitConfig(Settings):
     """Lists for training come from a Stage 1 that has not seen their facts."""
 
     folds: int = Field(10, ge=2)
-    """Training facts are dealt into so many folds, by unordered entity pair."""
+    """Training facts are dealt into so many folds."""
     by: Literal["pair", "fact"] = "pair"
     """pair holds out all facts of two entities together, as FB15K-237 does; fact each alone, as a random split does."""
     use: PositiveInt = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,10 @@ from cear.pipeline import Run, open_run, run
 from cear.retrieval import Stage1Config, TextScorer, load_stage1, top_k, train_stage1
 from cear.texts import TunedVectors, text_vectors
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 TUNES = ("none", "encoder")
 Config = Callable[..., Stage1Config]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Text vectors go to a cache of these tests alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CEAR_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -120,17 +119,17 @@ def _scorer(
 ) -> tuple[TextScorer, Tensor]:
     """A fresh scorer, and the vectors of entities that it starts from."""
     start, relations = text_vectors(kb, config.encoder, tokens=config.tokens, progress=progress)
-    tuned = partial(
-        TunedVectors,
-        texts(kb.entities),
-        start,
-        config.encoder,
-        tokens=config.tokens,
-        layers=config.layers,
-        dropout=config.dropout,
-        seed=seed,
-    )
-    vectors = tuned() if config.tune == "encoder" else KeptVectors(start)
+    vectors: KeptVectors | TunedVectors = KeptVectors(start)
+    if config.tune == "encoder":
+        vectors = TunedVectors(
+            texts(kb.entities),
+            start,
+            config.encoder,
+            tokens=config.tokens,
+            layers=config.layers,
+            dropout=config.dropout,
+            seed=seed,
+        )
     return TextScorer(vectors, kb.n_entities, relations, config, seed=seed), start
 
 

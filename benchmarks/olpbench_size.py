@@ -1,53 +1,213 @@
-"""An open knowledge base of OLPBENCH's size: written, read from text, read from the cache.
+"""The whole way at OLPBENCH's size: written, read, cached, ExtremeText trained and asked, exact top-k of vectors.
 
 python benchmarks/olpbench_size.py --scale 0.01
-python benchmarks/olpbench_size.py --folder big    # 30.6 million facts, about 2.5 GB
+python benchmarks/olpbench_size.py --folder big --keep    # 30.6 million facts, about 2.5 GB, and 5 GB of models
+
+The knowledge base is made up, in OLPBENCH's layout, with something to learn (`open_kb/world.py`): what ExtremeText
+finds is told beside what the most frequent answers of all would find. The rate of the exact search is told as a share
+of the machine's own matrix product of the same shapes, in the same run. Peaks of memory are of the process so far.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
+import torch
 from open_kb.files import write_open_kb
 from open_kb.world import Sizes
 
-from cear.data import load
+from cear.candidates import among
+from cear.cli.console import progress_bar
+from cear.data import KnowledgeBase, load
+from cear.files import write_json
+from cear.nouns import SIDES, Candidates, Queries
+from cear.reports import Provenance
+from cear.reports.provenance import peak_bytes
+from cear.retrieval import ExtremeText, ExtremeTextConfig, Stage1Config, scorer_for, top_k, train_extreme_text
 
 T = TypeVar("T")
+Found = dict[str, Any]
+
+RECORD = Path("results/benchmarks/olpbench_size.json")
+K = 50
 
 
-def timed(what: str, make: Callable[[], T]) -> T:
-    """What was made, after printing how long it took and the memory used so far."""
-    start = time.perf_counter()
-    made = make()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{what:<28} {time.perf_counter() - start:8.1f} s   peak {peak:6.2f} GiB", flush=True)
-    return made
+class Steps:
+    """What was measured so far: seconds and peak memory of each step, printed as they come."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Found] = {}
+
+    def timed(self, what: str, make: Callable[[], T]) -> T:
+        """What was made, after noting how long it took and the memory used so far."""
+        start = time.perf_counter()
+        made = make()
+        self.found[what] = {"seconds": time.perf_counter() - start, "peak_gib": (peak_bytes() or 0) / 2**30}
+        print("{:<32} {seconds:8.1f} s   peak {peak_gib:6.2f} GiB".format(what, **self.found[what]), flush=True)
+        return made
+
+    def add(self, what: str, **more: Any) -> None:
+        """Note more about a step."""
+        self.found[what] |= more
+        print(" " * 4 + ", ".join(f"{name} {value}" for name, value in more.items()), flush=True)
 
 
-def main() -> None:
-    """Write unless it is there, read twice, print what it took."""
+def read_twice(steps: Steps, folder: Path) -> KnowledgeBase:
+    """The knowledge base, from its files into the cache and then from the cache."""
+    steps.timed("read from text and keep", lambda: load(folder))
+    kb = steps.timed("read from cache", lambda: load(folder))
+    print(kb, flush=True)
+    return kb
+
+
+def train(steps: Steps, kb: KnowledgeBase, config: ExtremeTextConfig, folder: Path) -> ExtremeText:
+    """A trained label tree for either side, and how fast it learned."""
+    model, sides = steps.timed(
+        "train ExtremeText, both sides", lambda: train_extreme_text(kb, config, folder, progress=progress_bar)
+    )
+    facts = config.epochs * len(kb.facts("train"))
+    for side in SIDES:
+        state = sides[side]
+        more = {"seconds": state.seconds, "examples_per_second": facts / state.seconds, "losses": list(state.losses)}
+        steps.add("train ExtremeText, both sides", **{side: more})
+    return model
+
+
+def search_tree(steps: Steps, kb: KnowledgeBase, model: ExtremeText) -> None:
+    """The best 50 of each test query on one core, and how many of them hold an answer."""
+    queries, threads = kb.queries("test"), torch.get_num_threads()
+    torch.set_num_threads(1)
+    model.top_k(queries[:10], K)  # compiles
+    lists = steps.timed("best 50 in the trees, one core", lambda: model.top_k(queries, K))
+    torch.set_num_threads(threads)
+    seconds = steps.found["best 50 in the trees, one core"]["seconds"]
+    steps.add(
+        "best 50 in the trees, one core",
+        queries=len(queries),
+        milliseconds_per_query=1000 * seconds / len(queries),
+        hits=hits(kb, lists),
+        hits_of_the_most_frequent=hits(kb, most_frequent(kb)),
+    )
+
+
+def hits(kb: KnowledgeBase, lists: Candidates) -> dict[str, float]:
+    """The share of test queries with a mention of the answer among the first, nothing filtered."""
+    found = among(lists.entities, kb.gold_mentions("test"))
+    return {f"hits@{k}": float(found[:, :k].any(axis=1).mean()) for k in (1, 10, K)}
+
+
+def most_frequent(kb: KnowledgeBase) -> Candidates:
+    """For each test query the entities that are most often the answer on its side, whatever is asked."""
+    queries, facts = kb.queries("test"), kb.facts("train")
+    tails, heads = (np.argsort(-np.bincount(facts[:, end], minlength=kb.n_entities))[:K] for end in (2, 0))
+    entities = np.where(kb.asks_head(queries)[:, None], heads, tails)
+    return Candidates(entities, np.zeros(entities.shape, np.float32))
+
+
+def search_vectors(steps: Steps, kb: KnowledgeBase, *, width: int, memory_mb: int) -> None:
+    """The exact best 50 of each test query by ComplEx with fresh vectors, beside matrix products alone."""
+    scorer = scorer_for(kb, Stage1Config(model="complex", rank=width // 2))
+    queries = kb.queries("test")
+    rate = gemm_rate(len(kb.entities), width, memory_mb)
+    with torch.inference_mode():
+        top_k(scorer, queries[:10], K, memory_mb=memory_mb)
+        found = steps.timed(
+            "exact best 50 of vectors", lambda: top_k(scorer, queries, K, memory_mb=memory_mb, progress=progress_bar)
+        )
+        check(scorer, queries, found)
+    again = gemm_rate(len(kb.entities), width, memory_mb)
+    ours = 2e-9 * len(queries) * len(kb.entities) * width / steps.found["exact best 50 of vectors"]["seconds"]
+    machine = max(rate, again)
+    steps.add(
+        "exact best 50 of vectors",
+        queries=len(queries),
+        width=width,
+        memory_mb=memory_mb,
+        gflops=ours,
+        gflops_of_matrix_products=[rate, again],
+        share=ours / machine,
+    )
+
+
+def gemm_rate(n_entities: int, width: int, memory_mb: int, *, seconds: float = 20.0) -> float:
+    """Billions of operations a second of PyTorch's matrix product of 1,024 queries with a block of entities."""
+    rows, columns = 1024, min(memory_mb * 2**18 // 1024, n_entities)
+    queries, entities = torch.randn(rows, width), torch.randn(columns, width)
+    scores = torch.empty(rows, columns)
+    torch.mm(queries, entities.T, out=scores)
+    start, done = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        torch.mm(queries, entities.T, out=scores)
+        done += 1
+    return 2e-9 * rows * columns * width * done / (time.perf_counter() - start)
+
+
+def check(scorer: Any, queries: Queries, found: Candidates, n_checked: int = 20) -> None:
+    """Stop if a few of the lists are not what scoring every entity at once gives."""
+    scores = scorer.score_all(queries[:n_checked]).topk(K, dim=-1).values.numpy()
+    if not np.allclose(scores, found.scores[:n_checked], rtol=1e-4):
+        raise SystemExit("The exact search did not find the best entities.")
+
+
+def run(steps: Steps, folder: Path, options: argparse.Namespace) -> KnowledgeBase:
+    """Every step, one after the other."""
+    if not (folder / "test_data.txt").exists():
+        sizes = Sizes().scaled(options.scale)
+        steps.timed("write", lambda: write_open_kb(folder, sizes, seed=options.seed))
+    kb = read_twice(steps, folder)
+    config = ExtremeTextConfig(dim=options.dim, epochs=1, pair_bits=0)
+    model = train(steps, kb, config, folder / "extreme-text")
+    search_tree(steps, kb, model)
+    del model
+    search_vectors(steps, kb, width=options.width, memory_mb=options.memory_mb)
+    return kb
+
+
+def parse() -> argparse.Namespace:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", type=float, default=1.0, help="1 is OLPBENCH's size")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--dim", type=int, default=100, help="width of ExtremeText's vectors")
+    parser.add_argument("--width", type=int, default=200, help="width of the vectors that are searched exactly")
+    parser.add_argument("--memory-mb", type=int, default=256, help="scores that the exact search holds at a time")
     parser.add_argument("--folder", type=Path, help="where to write it, or where it is already; default: temporary")
-    arguments = parser.parse_args()
+    parser.add_argument("--keep", action="store_true", help="leave the trained model in --folder")
+    parser.add_argument("--out", type=Path, default=RECORD, help="where the record goes")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, and write the record."""
+    options, steps, start = parse(), Steps(), time.perf_counter()
+    torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as place:
         os.environ["CEAR_CACHE"] = f"{place}/cache"
-        folder = arguments.folder or Path(place) / "open-kb"
-        if not (folder / "test_data.txt").exists():
-            sizes = Sizes().scaled(arguments.scale)
-            timed("write", lambda: write_open_kb(folder, sizes, seed=arguments.seed))
-        timed("read from text", lambda: load(folder, cache=False))
-        timed("read from text and keep", lambda: load(folder))
-        print(timed("read from cache", lambda: load(folder)))
+        folder = options.folder or Path(place) / "open-kb"
+        kb = run(steps, folder, options)
+        if not options.keep:
+            shutil.rmtree(folder / "extreme-text")
+    config = {name: value for name, value in vars(options).items() if name not in ("folder", "out", "keep")}
+    provenance = Provenance.collect(
+        config=config, data="made up, OLPBENCH's layout", digest=kb.digest, seconds=time.perf_counter() - start
+    )
+    sizes = {
+        "entities": kb.n_entities,
+        "relations": kb.n_relations,
+        "facts": {split: len(kb.facts(split)) for split in ("train", "valid", "test")},
+    }
+    what = "seconds and peak memory of each step on a knowledge base of OLPBENCH's size"
+    write_json(options.out, {"what": what, "sizes": sizes, "steps": steps.found, "provenance": provenance.as_json()})
+    print(options.out)
 
 
 if __name__ == "__main__":

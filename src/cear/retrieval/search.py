@@ -15,7 +15,7 @@ from cear.nouns import NO_ENTITY, Candidates, Queries, Ragged
 from cear.progress import Progress, silent
 from cear.retrieval.scorer import Retriever, SearchesItself
 
-_MIN_QUERIES = 64  # a matrix product with fewer rows wastes the processor
+_MIN_QUERIES = 1024  # fewer share the work of bringing a block of entity vectors, and their product is slower
 
 
 def top_k(

@@ -13,6 +13,7 @@ from cear.nouns import Queries
 from cear.retrieval import TextConfig, TextScorer
 from cear.retrieval.batches import TrainingQueries
 from cear.retrieval.text.batches import TextQueries, depth_first, nearest
+from cear.retrieval.text.words import Pieces
 from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
 
 
@@ -31,16 +32,17 @@ def stirred(scorer: TextScorer) -> TextScorer:
     return scorer.eval()
 
 
-def scorer_of(kb: KnowledgeBase, encoder: str, tune: str = "none") -> TextScorer:
-    config = TextConfig(encoder=encoder, tokens=8, hidden=16)
+def scorer_of(kb: KnowledgeBase, encoder: str, tune: str = "none", words: int = 0) -> TextScorer:
+    config = TextConfig(encoder=encoder, tokens=8, hidden=16, words=words)
     entities, relations = text_vectors(kb, encoder, tokens=8)
     kept, tuned = KeptVectors(entities), TunedVectors(texts(kb.entities), entities, encoder, tokens=8)
-    return TextScorer(kept if tune == "none" else tuned, kb.n_entities, relations, config, seed=2)
+    pieces = Pieces.of(kb.entities, words=8) if words else None
+    return TextScorer(kept if tune == "none" else tuned, kb.n_entities, relations, config, pieces=pieces, seed=2)
 
 
-@pytest.fixture(params=["none", "encoder"])
+@pytest.fixture(params=[("none", 0), ("none", 16), ("encoder", 0)], ids=["kept", "kept, words", "tuned"])
 def scorer(request: pytest.FixtureRequest, towns: KnowledgeBase, encoder_of: Callable[..., str]) -> TextScorer:
-    return stirred(scorer_of(towns, encoder_of(), request.param))
+    return stirred(scorer_of(towns, encoder_of(), *request.param))
 
 
 @pytest.fixture
@@ -74,10 +76,18 @@ class TestContract:
         there, back = (scorer.score(torch.tensor([[0, relation, 2]])) for relation in (1, 1 + 3))
         assert not torch.allclose(there, back)
 
-    def test_a_score_is_a_cosine_over_a_temperature(self, scorer: TextScorer, queries: Queries) -> None:
-        torch.testing.assert_close(scorer.entity_vectors().norm(dim=-1), torch.ones(30))
-        scale = scorer.log_scale.exp()
-        torch.testing.assert_close(scorer.query_vectors(queries).norm(dim=-1), scale.expand(len(queries)))
+    def test_a_score_is_a_cosine_over_a_temperature_and_another_of_words(
+        self, scorer: TextScorer, queries: Queries
+    ) -> None:
+        scales = [scorer.log_scale.exp().expand(len(queries))]
+        if scorer.words is not None:
+            scales.append(scorer.words.log_scale(torch.as_tensor(queries.relation)).exp().squeeze(-1))
+        width = scorer.entity_correction.in_features
+        of_entities = scorer.entity_vectors().tensor_split([width], -1)[: len(scales)]
+        of_queries = scorer.query_vectors(queries).tensor_split([width], -1)[: len(scales)]
+        for entity, query, scale in zip(of_entities, of_queries, scales, strict=True):
+            torch.testing.assert_close(entity.norm(dim=-1), torch.ones(30))
+            torch.testing.assert_close(query.norm(dim=-1), scale)
 
     def test_new_weights_make_new_vectors_of_entities(self, scorer: TextScorer, queries: Queries) -> None:
         with torch.inference_mode():
@@ -108,14 +118,23 @@ def test_untrained_an_answer_is_what_reads_like_the_subject_and_is_not_the_subje
     torch.testing.assert_close(scorer.score_all(queries), 20 * alike, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("tune", ["none", "encoder"])
+def test_untrained_no_query_answers_itself_first_where_words_count_too(
+    towns: KnowledgeBase, encoder_of: Callable[..., str]
+) -> None:
+    scores = scorer_of(towns, encoder_of(), words=64).score_all(towns.queries("train"))
+    own = scores[np.arange(len(scores)), towns.queries("train").entity]
+    torch.testing.assert_close(own, torch.zeros_like(own), atol=1e-3, rtol=0)
+    assert (scores.max(dim=1).values > own).all()
+
+
+@pytest.mark.parametrize(("tune", "words"), [("none", 0), ("none", 16), ("encoder", 0)])
 def test_only_the_text_counts_so_an_entity_without_facts_is_scored_like_its_twin(
-    tune: str, towns: KnowledgeBase, queries: Queries, encoder_of: Callable[..., str]
+    tune: str, words: int, towns: KnowledgeBase, queries: Queries, encoder_of: Callable[..., str]
 ) -> None:
     names = [*towns.entities.table["name"].to_list(), "Town 3"]
     entities = Vocabulary.from_ids("entity", [f"e{i}" for i in range(31)], names=names)
     kb = KnowledgeBase("more", entities, towns.relations, {"train": towns.facts("train")})
-    scorer = stirred(scorer_of(kb, encoder_of(), tune))
+    scorer = stirred(scorer_of(kb, encoder_of(), tune, words))
     if isinstance(scorer.texts, TunedVectors):
         scorer.texts.read_all()
     scores = scorer.score_all(queries[queries.entity != 3])  # as its own answer it is not

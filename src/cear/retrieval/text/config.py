@@ -21,6 +21,8 @@ class TextConfig(Settings):
     """A text is cut to so many tokens before it is encoded."""
     hidden: PositiveInt = 512
     """Width of the hidden layer of the query's transformation."""
+    words: NonNegativeInt = 256
+    """Width of the vectors of words and pieces of words, which say what texts share letter by letter; 0 has none."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """In that hidden layer, and in those of the encoder when it is tuned."""
     layers: PositiveInt | None = None
@@ -33,5 +35,7 @@ class TextConfig(Settings):
     """Entities drawn for each answer from those whose text vectors are nearest to its own, to compete as well."""
     learning_rate: PositiveFloat = 1e-3
     """Of the transformations, at the start; it falls linearly to zero."""
+    word_learning_rate: PositiveFloat = 2e-3
+    """Of the vectors of words, at the start; it falls linearly to zero."""
     encoder_learning_rate: PositiveFloat = 5e-5
     """Of the encoder when it is tuned, at the start; it falls linearly to zero."""

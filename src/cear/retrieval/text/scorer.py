@@ -12,22 +12,24 @@ import torch
 from torch import Tensor, nn
 
 from cear.nouns import Queries
-from cear.retrieval.scorer import DotProductScorer, Embedding
+from cear.retrieval.scorer import DotProductScorer
 from cear.retrieval.text.config import TextConfig
+from cear.retrieval.text.words import Directions, Pieces, WordVectors
 from cear.texts import KeptVectors, TunedVectors
 
 _SCALE, _MAX_SCALE = 20.0, 100.0  # 1 / temperature: where SimKGC starts, and where CLIP stops
+_APART = 0.3  # how far a relation and its reciprocal are apart at the start, against how far relations are
 
 
 class TextScorer(DotProductScorer):
-    """cos(query, entity) / τ with a learned temperature τ (Wang et al. 2022).
+    """cos(query, entity) / τ with a learned temperature τ (Wang et al. 2022), and the same of words if there are any.
 
     query = s + f(s, r's text, r, s r) with a learned r for either direction of each relation, entity = e + W e, both
     at unit length, s and e being vectors of texts. f and W start at zero: untrained, an answer is what reads like the
     subject. f has a hidden layer; W has none, for a step compares many more entities than queries.
 
     A text is nearest to itself, and few relations lead back to their subject: as its own answer a subject has a learned
-    number more, one for either direction of each relation, which starts at -1/τ.
+    number more, one for either direction of each relation, which starts at minus what a text scores with itself.
     """
 
     _relations: Tensor
@@ -39,33 +41,39 @@ class TextScorer(DotProductScorer):
         relations: Tensor,
         config: TextConfig,
         *,
+        pieces: Pieces | None = None,
         seed: int = 0,
     ) -> None:
-        """`texts` has the vectors of entities, `relations` are those of relations."""
+        """`texts` has the vectors of entities, `relations` are those of relations; `pieces` are those of words."""
         super().__init__(n_entities, len(relations))
         width = relations.shape[1]
         self.texts = texts
         self.register_buffer("_relations", relations.repeat(2, 1), persistent=False)  # a reciprocal reads alike
         self._gain = math.sqrt(width)  # makes a coordinate of a unit vector about one
-        self.relation = Embedding(2 * len(relations), width, scale=1.0, generator=torch.Generator().manual_seed(seed))
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randn(2, len(relations), width, generator=generator)
+        self.relation = Directions(drawn[0], _APART * drawn[1])
+        self.words = None if pieces is None else WordVectors(pieces, len(relations), config.words, seed=seed)
         with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
             torch.manual_seed(seed)
             hidden, last = nn.Linear(4 * width, config.hidden), _zero(nn.Linear(config.hidden, width))
             self.query_correction = nn.Sequential(hidden, nn.GELU(), nn.Dropout(config.dropout), last)
             self.entity_correction = _zero(nn.Linear(width, width, bias=False))
         self.log_scale = nn.Parameter(torch.tensor(math.log(_SCALE)))
-        self.itself = nn.Parameter(torch.full((2 * len(relations),), -_SCALE))
+        itself = _SCALE if self.words is None else _SCALE + self.words.start
+        self.itself = Directions(torch.full((len(relations), 1), -itself))
         self._every: Tensor | None = None  # the vectors of all entities, while the weights stay as they are
         self.register_load_state_dict_post_hook(_forget)  # type: ignore[no-untyped-call]
 
     def query_vectors(self, queries: Queries) -> Tensor:
-        """The subject's text vector, corrected for the relation, over the temperature."""
+        """The subject's text vector, corrected for the relation, over the temperature; then that of its words."""
         relations = torch.as_tensor(queries.relation)
         r, s = self.relation(relations), self.texts(torch.as_tensor(queries.entity))
         wide = self._gain * s
         read = torch.cat([wide, self._gain * self._relations[relations], r, wide * r], -1)
         scale = self.log_scale.clamp(max=math.log(_MAX_SCALE)).exp()
-        return scale * nn.functional.normalize(s + self.query_correction(read), dim=-1)
+        meaning = scale * nn.functional.normalize(s + self.query_correction(read), dim=-1)
+        return meaning if self.words is None else torch.cat([meaning, self.words.queries(queries)], -1)
 
     def entity_vectors(self, among: Tensor | None = None) -> Tensor:
         """The text vectors, corrected, with gradients in training; in use they are made once for all entities."""
@@ -85,7 +93,7 @@ class TextScorer(DotProductScorer):
         """The dot product of query and entity of each fact."""
         s, r, o = facts.T
         apart: Tensor = (self.query_vectors(Queries(s.numpy(), r.numpy())) * self.entity_vectors(o)).sum(-1)
-        return torch.where(s == o, apart + self.itself[r], apart)
+        return torch.where(s == o, apart + self.itself(r).squeeze(-1), apart)
 
     def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
         """The dot product of each query with each entity, (query, candidate)."""
@@ -95,7 +103,7 @@ class TextScorer(DotProductScorer):
             place[among] = torch.arange(len(among))
             columns = place[columns]
         rows = torch.nonzero(columns >= 0).squeeze(-1)  # the queries whose subject is a candidate
-        more = self.itself[torch.as_tensor(queries.relation)[rows]]
+        more = self.itself(torch.as_tensor(queries.relation)[rows]).squeeze(-1)
         return super().score_all(queries, among).index_put((rows, columns[rows]), more, accumulate=True)
 
     def entity_moduli(self, entities: Tensor) -> Tensor:
@@ -104,11 +112,13 @@ class TextScorer(DotProductScorer):
 
     def relation_moduli(self, relations: Tensor) -> Tensor:
         """|r| of the learned coordinates."""
-        return self.relation(relations).abs()
+        moduli: Tensor = self.relation(relations).abs()
+        return moduli
 
     def _corrected(self, among: Tensor) -> Tensor:
         e = self.texts(among)
-        return nn.functional.normalize(e + self.entity_correction(e), dim=-1)
+        meaning = nn.functional.normalize(e + self.entity_correction(e), dim=-1)
+        return meaning if self.words is None else torch.cat([meaning, self.words.entities(among)], -1)
 
 
 def _forget(scorer: TextScorer, _: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cear.data import KnowledgeBase
 from cear.nouns import Ints
@@ -18,6 +18,7 @@ from cear.retrieval.scorer import Scorer
 from cear.retrieval.text.batches import TextQueries, nearest
 from cear.retrieval.text.config import TextConfig
 from cear.retrieval.text.scorer import TextScorer
+from cear.retrieval.text.words import Pieces
 from cear.retrieval.training import Stage1Task, Validate, fit_stage1
 from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
 from cear.training import NO_DEADLINE, Deadline, State, load_weights
@@ -57,15 +58,15 @@ class TextTask(Stage1Task):
         )
 
     def build_optimizer(self, scorer: Scorer, config: Stage1Config) -> torch.optim.Optimizer:
-        """Adam with one step size for the encoder, where it learns, and one for everything else."""
+        """Adam with a step size for the encoder, where it learns, one for words, and one for everything else."""
         text = config.text
-        learning = {name: weight for name, weight in scorer.named_parameters() if weight.requires_grad}
-        encoder = [weight for name, weight in learning.items() if name.startswith("texts.")]
-        others = [weight for name, weight in learning.items() if not name.startswith("texts.")]
-        groups = [{"params": others, "lr": text.learning_rate}]
-        if encoder:
-            groups.append({"params": encoder, "lr": text.encoder_learning_rate})
-        return torch.optim.Adam(groups, fused=True)
+        rates = {"texts.": text.encoder_learning_rate, "words.piece.": text.word_learning_rate, "": text.learning_rate}
+        groups: dict[str, list[nn.Parameter]] = {prefix: [] for prefix in rates}
+        for name, weight in scorer.named_parameters():
+            if weight.requires_grad:
+                groups[next(prefix for prefix in rates if name.startswith(prefix))].append(weight)
+        learning = [{"params": weights, "lr": rates[prefix]} for prefix, weights in groups.items() if weights]
+        return torch.optim.Adam(learning, fused=True)
 
     def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
         """The loss of each step; texts are read after the first epochs."""
@@ -130,7 +131,8 @@ def _scorer(
             dropout=config.dropout,
             seed=seed,
         )
-    return TextScorer(vectors, kb.n_entities, relations, config, seed=seed), start
+    pieces = Pieces.of(kb.entities, words=config.tokens) if config.words else None
+    return TextScorer(vectors, kb.n_entities, relations, config, pieces=pieces, seed=seed), start
 
 
 def _as_trained(config: Stage1Config) -> Stage1Config:

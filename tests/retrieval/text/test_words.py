@@ -1,0 +1,81 @@
+"""Pieces of words: who has which, what they weigh, and vectors that add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from cear.data import Vocabulary
+from cear.nouns import Queries
+from cear.retrieval.text.words import Directions, Pieces, WordVectors
+
+NAMES = ["position", "positional", "dog", "puppy", "?!"]
+DESCRIPTIONS = ["a place", "of or in a position", None, "a young dog", "a mark"]
+
+
+def vocabulary() -> Vocabulary:
+    ids = [f"e{i}" for i in range(len(NAMES))]
+    return Vocabulary.from_ids("entity", ids, names=NAMES, descriptions=DESCRIPTIONS)
+
+
+@pytest.fixture
+def pieces() -> Pieces:
+    return Pieces.of(vocabulary(), words=20)
+
+
+class TestPieces:
+    def test_a_name_and_a_word_derived_from_it_share_their_letters(self, pieces: Pieces) -> None:
+        alike = (pieces.names @ pieces.names.T).toarray()
+        assert alike[0, 1] > 0.9, "all that position has and another text has, positional has"
+        assert alike[0, 2] == alike[0, 3] == 0
+
+    def test_a_definition_that_names_the_answer_shares_its_word(self, pieces: Pieces) -> None:
+        named = (pieces.descriptions @ pieces.names.T).toarray()  # (whose definition, whose name)
+        assert named[3].argmax() == 2
+        assert named[1].argmax() == 0
+        assert named[0].max() == 0
+
+    def test_a_piece_that_one_text_alone_has_is_none(self) -> None:
+        alone = Vocabulary.from_ids("entity", ["a", "b"], names=["dog", "cat"], descriptions=[None, None])
+        assert Pieces.of(alone, words=5).count == 0
+
+    def test_rare_pieces_weigh_more_and_rows_have_unit_length(self, pieces: Pieces) -> None:
+        lengths = np.sqrt((pieces.descriptions * pieces.descriptions).sum(axis=1))
+        assert lengths.tolist() == pytest.approx([1, 1, 0, 1, 1]), "what is not written has no length"
+        of_puppy = pieces.descriptions[[3]]
+        assert of_puppy.nnz == 2, "'a', which four have, and 'dog', which two have"
+        a, dog = sorted(of_puppy.data)
+        assert dog / a == pytest.approx(np.log(5 / 2) / np.log(5 / 4))
+
+    def test_a_description_is_cut(self) -> None:
+        assert Pieces.of(vocabulary(), words=2).descriptions[[3]].nnz == 1, "'a', and no more 'dog'"
+
+
+class TestVectors:
+    def test_untrained_they_say_who_shares_pieces(self, pieces: Pieces) -> None:
+        vectors = WordVectors(pieces, 1, 4096)
+        query = vectors.queries(Queries(np.array([3]), np.array([0])))
+        scores = (query @ vectors.entities(torch.arange(5)).T)[0]
+        assert scores[[0, 1, 2, 4]].argmax() == 2, "its definition names the dog"
+        assert scores[3].item() == pytest.approx(WordVectors.start, rel=1e-4), "nobody is like oneself"
+
+    def test_every_part_of_a_query_and_of_an_entity_learns(self, pieces: Pieces) -> None:
+        vectors = WordVectors(pieces, 2, 8)
+        queries = Queries(np.array([0, 1, 3]), np.array([0, 1, 3]))
+        scores = vectors.queries(queries) @ vectors.entities(torch.tensor([1, 2, 4])).T
+        scores.square().sum().backward()  # type: ignore[no-untyped-call]
+        for name, weight in vectors.named_parameters():
+            assert weight.grad is not None, name
+            assert weight.grad.abs().sum() > 0, name
+
+    def test_a_text_without_pieces_is_no_trouble(self, pieces: Pieces) -> None:
+        vectors = WordVectors(pieces, 1, 8)
+        nothing = Pieces(pieces.names[[4]] * 0, pieces.descriptions[[4]] * 0)
+        assert torch.equal(WordVectors(nothing, 1, 8).entities(torch.tensor([0])), torch.zeros(1, 8))
+        assert vectors.entities(torch.tensor([4])).isfinite().all()
+
+
+def test_a_relation_and_its_reciprocal_start_alike_and_may_part() -> None:
+    numbers = Directions(torch.tensor([[1.0], [5.0]]), torch.tensor([[0.0], [2.0]]))
+    assert numbers(torch.tensor([0, 1, 2, 3])).squeeze(-1).tolist() == [1, 7, 1, 3]

@@ -11,24 +11,34 @@ from cear.config import load_config
 from cear.pipeline import open_run, run
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-NAMES = ("complex", "complex-lstm", "extreme-text", "cear-complex-lstm", "cear-extreme-text")
+NAMES = ("complex", "complex-lstm", "extreme-text", "text", "cear-complex-lstm", "cear-extreme-text", "wide")
 
 TINY = ("stage1.rank=6", "stage1.epochs=1", "stage1.loss.negatives=12")
 TINY_TREE = ("stage1.extreme_text.dim=8", "stage1.extreme_text.pair_bits=12", "stage1.extreme_text.epochs=1")
-TINY_LISTS = ("candidates.k=5", "candidates.crossfit.folds=4", "reranker.form_tokens=4")
+TINY_LISTS = ("candidates.k=5", "candidates.crossfit.folds=4")
+TINY_WIDE = ("candidates.also.complex_lstm.epochs=1", "candidates.also.text.epochs=1", "reranker.epochs=1")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_goes_from_facts_to_answers(
     name: str, write_towns: Callable[..., Path], encoder_of: Callable[..., str], tmp_path: Path
 ) -> None:
-    data = write_towns(tmp_path / "towns")
-    reranked = [*TINY_LISTS, f"reranker.encoder={encoder_of()}"] if name.startswith("cear") else []
-    tiny = [*TINY, *TINY_TREE, *reranked, f"data={data}"]
+    data, encoder = write_towns(tmp_path / "towns"), encoder_of()
+    small = {
+        "cear": [*TINY_LISTS, "reranker.form_tokens=4", f"reranker.encoder={encoder}"],
+        "wide": [
+            *TINY_LISTS,
+            *TINY_WIDE,
+            f"candidates.also.text.text.encoder={encoder}",
+            f"reranker.encoder={encoder}",
+        ],
+        "text": [f"stage1.text.encoder={encoder}"],
+    }
+    tiny = [*TINY, *TINY_TREE, *small.get(name.split("-")[0], []), f"data={data}"]
     finished = run(load_config(CONFIGS / "reverb45k" / f"{name}.yaml", tiny), tmp_path / "run")
     evaluation = finished.evaluate("test")
     assert len(evaluation.ranks) == 24
-    assert (evaluation.before is not None) == name.startswith("cear")
+    assert (evaluation.before is not None) == name.startswith(("cear", "wide"))
     assert open_run(tmp_path / "run").evaluate("test").summary() == evaluation.summary()
     assert len(finished.ask("lies in", subject="Town 1", k=30)) == 30
 

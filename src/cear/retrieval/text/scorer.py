@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from cear.nouns import Queries
 from cear.retrieval.scorer import DotProductScorer
 from cear.retrieval.text.config import TextConfig
-from cear.retrieval.text.words import Directions, Pieces, WordVectors
+from cear.retrieval.text.words import Directions, Pieces, WordVectors, correction
 from cear.texts import KeptVectors, TunedVectors
 
 _SCALE, _MAX_SCALE = 20.0, 100.0  # 1 / temperature: where SimKGC starts, and where CLIP stops
-_APART = 0.3  # how far a relation and its reciprocal are apart at the start, against how far relations are
 
 
 class TextScorer(DotProductScorer):
@@ -50,15 +49,13 @@ class TextScorer(DotProductScorer):
         self.texts = texts
         self.register_buffer("_relations", relations.repeat(2, 1), persistent=False)  # a reciprocal reads alike
         self._gain = math.sqrt(width)  # makes a coordinate of a unit vector about one
-        generator = torch.Generator().manual_seed(seed)
-        drawn = torch.randn(2, len(relations), width, generator=generator)
-        self.relation = Directions(drawn[0], _APART * drawn[1])
-        self.words = None if pieces is None else WordVectors(pieces, len(relations), config.words, seed=seed)
-        with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
-            torch.manual_seed(seed)
-            hidden, last = nn.Linear(4 * width, config.hidden), _zero(nn.Linear(config.hidden, width))
-            self.query_correction = nn.Sequential(hidden, nn.GELU(), nn.Dropout(config.dropout), last)
-            self.entity_correction = _zero(nn.Linear(width, width, bias=False))
+        self.relation = Directions.drawn(len(relations), width, generator=torch.Generator().manual_seed(seed))
+        self.query_correction = correction(4 * width, width, config, seed=seed)
+        self.entity_correction = nn.Linear(width, width, bias=False)
+        nn.init.zeros_(self.entity_correction.weight)
+        self.words: WordVectors | None = None
+        if pieces is not None:
+            self.words = WordVectors(pieces, len(relations), width, config, seed=seed)
         self.log_scale = nn.Parameter(torch.tensor(math.log(_SCALE)))
         itself = _SCALE if self.words is None else _SCALE + self.words.start
         self.itself = Directions(torch.full((len(relations), 1), -itself))
@@ -73,7 +70,7 @@ class TextScorer(DotProductScorer):
         read = torch.cat([wide, self._gain * self._relations[relations], r, wide * r], -1)
         scale = self.log_scale.clamp(max=math.log(_MAX_SCALE)).exp()
         meaning = scale * nn.functional.normalize(s + self.query_correction(read), dim=-1)
-        return meaning if self.words is None else torch.cat([meaning, self.words.queries(queries)], -1)
+        return meaning if self.words is None else torch.cat([meaning, self.words.queries(queries, wide)], -1)
 
     def entity_vectors(self, among: Tensor | None = None) -> Tensor:
         """The text vectors, corrected, with gradients in training; in use they are made once for all entities."""
@@ -123,10 +120,3 @@ class TextScorer(DotProductScorer):
 
 def _forget(scorer: TextScorer, _: object) -> None:
     scorer._every = None
-
-
-def _zero(layer: nn.Linear) -> nn.Linear:
-    """The layer with all its weights at zero."""
-    for weight in layer.parameters():
-        nn.init.zeros_(weight)
-    return layer

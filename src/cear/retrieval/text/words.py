@@ -21,77 +21,95 @@ from cear.data import Vocabulary
 from cear.nouns import Ints, Queries
 from cear.retrieval.extreme_text.texts import numbered, words_of
 from cear.retrieval.scorer import Embedding
+from cear.retrieval.text.config import TextConfig
 
 _BEGINNINGS = (4, 5)  # letters: a stem of sorts
 _GRAMS = (3, 4, 5)  # letters, as in fastText (Bojanowski et al. 2017)
+_OPENING = 5  # words of a description
 _MIN_TEXTS = 2  # a piece that one text alone has tells nothing about another
+_APART = 0.3  # how far a relation and its reciprocal are apart at the start, against how far relations are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """Which words and pieces of words each entity's name and description have, rare ones weighing more."""
+    """Which words and pieces of words three parts of each entity's text have, rare ones weighing more."""
 
-    names: csr_array  # (entity, piece), rows at unit length
-    descriptions: csr_array  # (entity, piece), the same pieces, rows at unit length
+    parts: tuple[csr_array, csr_array, csr_array]
+    """Name, description, and its first words, which tend to say what kind it is; (entity, piece), at unit length."""
 
     @classmethod
     def of(cls, entities: Vocabulary, *, words: int) -> Self:
-        """Those of a vocabulary, each description cut to so many words: letters of names alone are told apart."""
+        """Those of a vocabulary, each description cut to so many words. Runs of letters are looked for in names."""
         table = entities.table
         texts = pl.concat([table["name"].alias("text"), table["description"].fill_null("").alias("text")])
         read = words_of(texts).list.head(words)
         numbers, n_words = numbered(read)
-        held = _binary(np.repeat(np.arange(len(texts)), read.list.len().to_numpy()), numbers, (len(texts), n_words))
+        lengths = read.list.len().to_numpy()
+        row, place = np.repeat(np.arange(len(texts)), lengths), np.concatenate([np.arange(n) for n in lengths])
+        every, first = (
+            _binary(row[place < end], numbers[place < end], (len(texts), n_words)) for end in (words, _OPENING)
+        )
         distinct = read.explode().unique().sort().to_list()
         whole, letters = (_pieces_of(distinct, of) for of in (_whole, _letters))
-        names, descriptions = held[: len(table)], held[len(table) :]
-        empty = csr_array((len(table), letters.shape[1]), dtype=np.float32)
-        return cls(*_weighted(_beside(names @ whole, names @ letters), _beside(descriptions @ whole, empty)))
+        names, descriptions, openings = every[: len(table)], every[len(table) :], first[len(table) :]
+        return cls(
+            _weighted(
+                hstack([names @ whole, names @ letters], format="csr"),
+                *(_wider(part @ whole, letters.shape[1]) for part in (descriptions, openings)),
+            )
+        )
 
     @property
     def count(self) -> int:
         """The number of pieces."""
-        return int(self.names.shape[1])
+        return int(self.parts[0].shape[1])
 
 
 class WordVectors(nn.Module):
-    """A vector for every piece; those of a text are added up.
+    """A vector for every piece; a part of a text is the sum of its own, and a text that of its parts.
 
-    query = a name(s) + b description(s), each coordinate times its weight, where a, b and the weights belong to the
-    relation; entity = a' name(e) + b' description(e); both at unit length, over a temperature of the relation.
+    t = w(r) * Σ share(r, part) part(s): the relation says how much each part counts, and each coordinate of their sum.
+    query = t + f(t, r, t r, s) with what s means; entity = Σ share(part) part(e); both at unit length, the query over a
+    temperature of the relation. f starts at zero.
     """
 
     start = 10.0  # 1 / temperature, before training: half of that of meanings
 
-    def __init__(self, pieces: Pieces, n_relations: int, width: int, *, seed: int = 0) -> None:
+    def __init__(self, pieces: Pieces, n_relations: int, meaning: int, config: TextConfig, *, seed: int = 0) -> None:
+        """`meaning` is the width of the vectors that say what subjects mean."""
         super().__init__()
-        self._pieces = pieces
+        width = config.words
+        self._parts = pieces.parts
+        self._gain = math.sqrt(width)
         generator = torch.Generator().manual_seed(seed)
         self.piece = Embedding(pieces.count, width, scale=width**-0.5, generator=generator)
-        self.shares = Directions(torch.ones(n_relations, 2))
+        self.relation = Directions.drawn(n_relations, width, generator=generator)
+        self.shares = Directions(torch.ones(n_relations, len(pieces.parts)))
         self.weights = Directions(torch.ones(n_relations, width))
         self.log_scale = Directions(torch.full((n_relations, 1), math.log(self.start)))
-        self.entity_shares = nn.Parameter(torch.ones(2))
+        self.entity_shares = nn.Parameter(torch.ones(len(pieces.parts)))
+        self.correction = correction(3 * width + meaning, width, config, seed=seed)
 
-    def queries(self, queries: Queries) -> Tensor:
-        """The vector of each query, (query, width)."""
+    def queries(self, queries: Queries, meaning: Tensor) -> Tensor:
+        """The vector of each query, (query, width); `meaning` is that of its subject, (query, meaning)."""
         relations = torch.as_tensor(queries.relation)
-        text = self._sum(queries.entity, self.shares(relations)) * self.weights(relations)
+        said = self._sum(queries.entity, self.shares(relations)) * self.weights(relations)
+        text, r = nn.functional.normalize(said, dim=-1), self.relation(relations)
+        wide = self._gain * text
+        read = torch.cat([wide, r, wide * r, meaning], -1)
         scale: Tensor = self.log_scale(relations).exp()
-        return scale * nn.functional.normalize(text, dim=-1)
+        return scale * nn.functional.normalize(text + self.correction(read), dim=-1)
 
     def entities(self, among: Tensor) -> Tensor:
         """The vector of each of these entities, (entity, width)."""
         return nn.functional.normalize(self._sum(among.numpy(), self.entity_shares), dim=-1)
 
     def _sum(self, which: Ints, shares: Tensor) -> Tensor:
-        of_name, of_description = shares[..., :1], shares[..., 1:]
-        return of_name * self._bag(self._pieces.names, which) + of_description * self._bag(
-            self._pieces.descriptions, which
-        )
+        parts = torch.stack([self._bag(part, which) for part in self._parts], dim=-1)  # (text, width, part)
+        return (parts * shares.unsqueeze(-2)).sum(-1)
 
-    def _bag(self, texts: csr_array, which: Ints) -> Tensor:
-        rows = texts[which]
+    def _bag(self, part: csr_array, which: Ints) -> Tensor:
+        rows = part[which]
         return nn.functional.embedding_bag(
             torch.from_numpy(rows.indices.astype(np.int64)),
             self.piece.weight,
@@ -99,6 +117,16 @@ class WordVectors(nn.Module):
             mode="sum",
             per_sample_weights=torch.from_numpy(rows.data),
         )
+
+
+def correction(read: int, width: int, config: TextConfig, *, seed: int) -> nn.Sequential:
+    """A network of one hidden layer that starts as zero whatever it reads."""
+    with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
+        torch.manual_seed(seed)
+        first, last = nn.Linear(read, config.hidden), nn.Linear(config.hidden, width)
+    for weight in last.parameters():
+        nn.init.zeros_(weight)
+    return nn.Sequential(first, nn.GELU(), nn.Dropout(config.dropout), last)
 
 
 class Directions(nn.Module):
@@ -112,6 +140,12 @@ class Directions(nn.Module):
         super().__init__()
         self.both = nn.Parameter(both)
         self.difference = nn.Parameter(torch.zeros_like(both) if difference is None else difference)
+
+    @classmethod
+    def drawn(cls, n_relations: int, width: int, *, generator: torch.Generator) -> Self:
+        """Standard normal numbers, the two directions much nearer to each other than to those of other relations."""
+        both, difference = torch.randn(2, n_relations, width, generator=generator)
+        return cls(both, _APART * difference)
 
     def forward(self, relations: Tensor) -> Tensor:
         """The numbers of these relations, the reciprocal of r being r + R, (relation, …)."""
@@ -143,19 +177,19 @@ def _binary(rows: Ints, columns: Ints, shape: tuple[int, int]) -> csr_array:
     return csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
 
 
-def _beside(left: csr_array, right: csr_array) -> csr_array:
-    return hstack([left, right], format="csr")
+def _wider(rows: csr_array, columns: int) -> csr_array:
+    """The rows with so many empty columns more."""
+    return csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], rows.shape[1] + columns))
 
 
-def _weighted(*texts: csr_array) -> list[csr_array]:
-    """The texts with log(texts / texts that have it) for each piece, without those that hardly any has."""
-    for text in texts:
-        text.data = np.ones_like(text.data)  # however often
-    n = texts[0].shape[0]
-    having = (sum(texts) > 0).sum(axis=0)
+def _weighted(*parts: csr_array) -> tuple[csr_array, ...]:
+    """The parts with log(texts / texts that have it) for each piece, without those that hardly any has."""
+    for part in parts:
+        part.data = np.ones_like(part.data)  # however often
+    having = (sum(parts) > 0).sum(axis=0)
     kept = having >= _MIN_TEXTS
-    rarity = np.log(n / having[kept]).astype(np.float32)
-    return [_at_unit_length(text[:, kept] * rarity) for text in texts]
+    rarity = np.log(parts[0].shape[0] / having[kept]).astype(np.float32)
+    return tuple(_at_unit_length(part[:, kept] * rarity) for part in parts)
 
 
 def _at_unit_length(rows: csr_array) -> csr_array:

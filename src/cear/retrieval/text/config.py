@@ -35,7 +35,7 @@ class TextConfig(Settings):
     """Entities drawn for each answer from those whose text vectors are nearest to its own, to compete as well."""
     learning_rate: PositiveFloat = 1e-3
     """Of the transformations, at the start; it falls linearly to zero."""
-    word_learning_rate: PositiveFloat = 2e-3
+    word_learning_rate: PositiveFloat = 8e-3
     """Of the vectors of words, at the start; it falls linearly to zero."""
     encoder_learning_rate: PositiveFloat = 5e-5
     """Of the encoder when it is tuned, at the start; it falls linearly to zero."""

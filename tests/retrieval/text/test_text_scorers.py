@@ -13,7 +13,7 @@ from cear.nouns import Queries
 from cear.retrieval import TextConfig, TextScorer
 from cear.retrieval.batches import TrainingQueries
 from cear.retrieval.text.batches import TextQueries, depth_first, nearest
-from cear.retrieval.text.words import Pieces
+from cear.retrieval.text.pieces import Pieces
 from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
 
 

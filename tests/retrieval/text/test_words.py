@@ -9,7 +9,8 @@ import torch
 from cear.data import Vocabulary
 from cear.nouns import Queries
 from cear.retrieval import TextConfig
-from cear.retrieval.text.words import Directions, Pieces, WordVectors
+from cear.retrieval.text.pieces import Pieces
+from cear.retrieval.text.words import Directions, WordVectors
 
 NAMES = ["position", "positional", "dog", "puppy", "?!"]
 DESCRIPTIONS = ["a place", "of or in a position", None, "a young dog", "a mark"]

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from cear.nouns import Queries
 from cear.retrieval.scorer import DotProductScorer
 from cear.retrieval.text.config import TextConfig
-from cear.retrieval.text.words import Directions, Pieces, WordVectors, correction
+from cear.retrieval.text.pieces import Pieces
+from cear.retrieval.text.words import Directions, WordVectors, correction
 from cear.texts import KeptVectors, TunedVectors
 
 _SCALE, _MAX_SCALE = 20.0, 100.0  # 1 / temperature: where SimKGC starts, and where CLIP stops
@@ -51,7 +52,7 @@ class TextScorer(DotProductScorer):
         self._gain = math.sqrt(width)  # makes a coordinate of a unit vector about one
         self.relation = Directions.drawn(len(relations), width, generator=torch.Generator().manual_seed(seed))
         self.query_correction = correction(4 * width, width, config, seed=seed)
-        self.entity_correction = nn.Linear(width, width, bias=False)
+        self.entity_correction = nn.utils.skip_init(nn.Linear, width, width, bias=False)  # type: ignore[no-untyped-call] # draws nothing
         nn.init.zeros_(self.entity_correction.weight)
         self.words: WordVectors | None = None
         if pieces is not None:

@@ -17,8 +17,8 @@ from cear.retrieval.config import LossConfig, OptimizerConfig, RegularizerConfig
 from cear.retrieval.scorer import Scorer
 from cear.retrieval.text.batches import TextQueries, nearest
 from cear.retrieval.text.config import TextConfig
+from cear.retrieval.text.pieces import Pieces
 from cear.retrieval.text.scorer import TextScorer
-from cear.retrieval.text.words import Pieces
 from cear.retrieval.training import Stage1Task, Validate, fit_stage1
 from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
 from cear.training import NO_DEADLINE, Deadline, State, load_weights

@@ -171,6 +171,36 @@ def test_no_queries_give_no_lists() -> None:
     assert (len(found), found.k) == (0, 3)
 
 
+class TestAbove:
+    @given(st.integers(1, 9), st.integers(1, 70), st.integers(0, 2**32 - 1))
+    def test_it_has_all_that_is_above_and_nothing_else(self, rows: int, columns: int, seed: int) -> None:
+        drawn = np.random.default_rng(seed).integers(0, 12, (rows, columns + 1))  # with ties
+        scores, least = (torch.from_numpy(part).float() for part in (drawn[:, :-1], drawn[:, -1:]))
+        values, places = search._above(scores, least)
+        for row in range(rows):
+            there = places[row] != NO_ENTITY
+            assert sorted(places[row][there].tolist()) == torch.nonzero(scores[row] > least[row]).squeeze(-1).tolist()
+            assert torch.equal(values[row][there], scores[row, places[row][there]])
+            assert torch.isneginf(values[row][~there]).all()
+
+    def test_only_what_may_count_is_sorted_once_the_lists_are_full(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        sizes: list[int] = []
+        above = search._above
+
+        def watched(scores: torch.Tensor, least: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            found = above(scores, least)
+            sizes.append(found[0].shape[1])
+            return found
+
+        monkeypatch.setattr(search, "_above", watched)
+        monkeypatch.setattr(search, "_block_shape", lambda *_: (60, 15))
+        scorer = TableScorer(distinct_scores(60, 3))
+        found = top_k(scorer, ask_all(60), 5)
+        assert found.entities.tolist() == brute_force(scorer.table, 5)[0]
+        assert len(sizes) == 3, "four blocks, the first of which fills the lists"
+        assert max(sizes) < 15
+
+
 class TestMemory:
     @pytest.mark.parametrize("n_queries", [1, 64, 5000])
     @pytest.mark.parametrize("n_entities", [1, 1000, 2_000_000])

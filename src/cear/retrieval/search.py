@@ -7,7 +7,7 @@ from typing import SupportsFloat
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from cear.data import KnownAnswers
 from cear.errors import ScoreError
@@ -16,6 +16,8 @@ from cear.progress import Progress, silent
 from cear.retrieval.scorer import Retriever, SearchesItself
 
 _MIN_QUERIES = 1024  # fewer share the work of bringing a block of entity vectors, and their product is slower
+_AT_HAND = 2**22  # scores that a processor's cache may hold
+_GROUP = 16  # columns whose greatest score is looked at first
 
 
 def top_k(
@@ -50,10 +52,15 @@ def top_k(
 
 
 def _block_shape(n_queries: int, n_entities: int, memory_mb: int) -> tuple[int, int]:
-    """How many queries and how many entities make a block of float32 scores of this size."""
+    """How many queries and how many entities make a block of float32 scores of this size, or of less.
+
+    All entities at a time if they fit; else so few that their scores are still at hand when they are looked at.
+    """
     cells = max(memory_mb * 2**20 // 4, 1)
-    rows = min(n_queries, max(cells // max(n_entities, 1), _MIN_QUERIES))
-    return max(rows, 1), max(min(cells // max(rows, 1), n_entities), 1)
+    rows = max(min(n_queries, max(cells // max(n_entities, 1), _MIN_QUERIES)), 1)
+    if rows * n_entities <= cells:
+        return rows, max(n_entities, 1)
+    return rows, max(min(cells, _AT_HAND) // rows, 1)
 
 
 @torch.inference_mode()
@@ -94,8 +101,38 @@ def _without(scores: Tensor, known: Ragged, start: int) -> Tensor:
 
 def _merge(best: tuple[Tensor, Tensor], scores: Tensor, start: int, k: int) -> tuple[Tensor, Tensor]:
     """The best k of what was best so far and a new block."""
-    values, places = scores.topk(min(k, scores.shape[1]), dim=-1)
+    least = best[0][:, -1:]
+    if torch.isneginf(least).any():  # somebody's list is not full yet
+        values, places = scores.topk(min(k, scores.shape[1]), dim=-1)
+    else:
+        values, places = _above(scores, least)
     values = torch.cat([best[0], values], -1)
     entities = torch.cat([best[1], places + start], -1)
     values, order = values.topk(k, dim=-1)
     return values, entities.gather(-1, order)
+
+
+def _above(scores: Tensor, least: Tensor) -> tuple[Tensor, Tensor]:
+    """The scores of each row above its least and their columns, (query, as many as the row with most has).
+
+    Most blocks have next to none once the lists are full. So groups of columns are told by their maximum first: one
+    pass over the scores, where a top-k sorts.
+    """
+    padding = -scores.shape[1] % _GROUP
+    groups = nn.functional.pad(scores, (0, padding), value=-torch.inf) if padding else scores
+    groups = groups.view(len(scores), _GROUP, -1)  # column g * width + i is number g of group i
+    row, group = (groups.amax(1) > least).nonzero(as_tuple=True)
+    values = groups[row, :, group]  # (group with something, number)
+    some, number = (values > least[row]).nonzero(as_tuple=True)
+    return _side_by_side(row[some], values[some, number], number * groups.shape[2] + group[some], len(scores))
+
+
+def _side_by_side(row: Tensor, values: Tensor, columns: Tensor, n_rows: int) -> tuple[Tensor, Tensor]:
+    """The values and columns of each row from the left, minus infinity behind them; `row` is in order."""
+    counts = torch.bincount(row, minlength=n_rows)
+    place = torch.arange(len(row)) - (counts.cumsum(0) - counts)[row]
+    shape = n_rows, int(counts.max())
+    return (
+        torch.full(shape, -torch.inf, dtype=values.dtype).index_put((row, place), values),
+        torch.full(shape, NO_ENTITY).index_put((row, place), columns),
+    )

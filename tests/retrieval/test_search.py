@@ -85,7 +85,7 @@ def test_it_is_the_full_sort_for_any_block(
     facts = np.random.default_rng(seed).integers(0, [n_entities, N_RELATIONS, n_entities], (20, 3))
     drop = KnownAnswers.of(facts, n_entities, N_RELATIONS) if dropping else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_block_shape", lambda *_: (rows, columns))
+        patch.setattr(search, "_block_shape", lambda *_, **__: (rows, columns))
         found = top_k(TableScorer(table), ask_all(n_entities), k, drop=drop)
     entities, scores = brute_force(table, min(k, n_entities), drop)
     padding = max(k - n_entities, 0)
@@ -99,7 +99,7 @@ def test_it_is_the_full_sort_for_any_block(
 def test_with_ties_the_scores_are_those_of_the_full_sort(values: int, k: int, columns: int) -> None:
     table = torch.from_numpy(np.random.default_rng(values).integers(0, values, (12, 12)).astype(np.float32))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_block_shape", lambda *_: (5, columns))
+        patch.setattr(search, "_block_shape", lambda *_, **__: (5, columns))
         found = top_k(TableScorer(table), ask_all(12), k)
     assert np.array_equal(found.scores, brute_force(table, k)[1])
     assert all(len(set(row)) == k for row in found.entities.tolist()), "nobody twice"
@@ -193,7 +193,7 @@ class TestAbove:
             return found
 
         monkeypatch.setattr(search, "_above", watched)
-        monkeypatch.setattr(search, "_block_shape", lambda *_: (60, 15))
+        monkeypatch.setattr(search, "_block_shape", lambda *_, **__: (60, 15))
         scorer = TableScorer(distinct_scores(60, 3))
         found = top_k(scorer, ask_all(60), 5)
         assert found.entities.tolist() == brute_force(scorer.table, 5)[0]
@@ -205,11 +205,19 @@ class TestMemory:
     @pytest.mark.parametrize("n_queries", [1, 64, 5000])
     @pytest.mark.parametrize("n_entities", [1, 1000, 2_000_000])
     @pytest.mark.parametrize("memory_mb", [1, 64, 1024])
-    def test_a_block_keeps_to_its_memory(self, n_queries: int, n_entities: int, memory_mb: int) -> None:
-        rows, columns = search._block_shape(n_queries, n_entities, memory_mb)
+    @pytest.mark.parametrize("in_pieces", [True, False])
+    def test_a_block_keeps_to_its_memory(
+        self, n_queries: int, n_entities: int, memory_mb: int, in_pieces: bool
+    ) -> None:
+        rows, columns = search._block_shape(n_queries, n_entities, memory_mb, in_pieces=in_pieces)
         assert 4 * rows * columns <= memory_mb * 2**20
         assert 1 <= rows <= n_queries
         assert 1 <= columns <= n_entities
+
+    def test_who_is_no_product_of_vectors_scores_everybody_while_64_queries_fit(self) -> None:
+        assert search._block_shape(5000, 100_000, 256, in_pieces=False) == (671, 100_000)
+        assert search._block_shape(5000, 100_000, 256, in_pieces=True) == (1024, 4096)
+        assert search._block_shape(5000, 14_541, 256, in_pieces=True) == (4615, 14_541)
 
     def test_the_scorer_is_never_asked_for_more(self) -> None:
         scorer = TableScorer(distinct_scores(600, 0))

@@ -13,9 +13,9 @@ from cear.data import KnownAnswers
 from cear.errors import ScoreError
 from cear.nouns import NO_ENTITY, Candidates, Queries, Ragged
 from cear.progress import Progress, silent
-from cear.retrieval.scorer import Retriever, SearchesItself
+from cear.retrieval.scorer import DotProductScorer, Retriever, SearchesItself
 
-_MIN_QUERIES = 1024  # fewer share the work of bringing a block of entity vectors, and their product is slower
+_MIN_QUERIES = {False: 64, True: 1024}  # in a block; of products more, for they share the entity vectors that it brings
 _AT_HAND = 2**22  # scores that a processor's cache may hold
 _GROUP = 16  # columns whose greatest score is looked at first
 
@@ -38,7 +38,8 @@ def top_k(
         found = scorer.top_k(queries, k, drop=drop, progress=progress)
         _refuse_not_finite(found.scores[found.entities != NO_ENTITY].sum())
         return found
-    rows, columns = _block_shape(len(queries), scorer.n_entities, memory_mb)
+    in_pieces = isinstance(scorer, DotProductScorer)
+    rows, columns = _block_shape(len(queries), scorer.n_entities, memory_mb, in_pieces=in_pieces)
     blocks = []
     with progress("Searching", len(queries)) as bar:
         for start in range(0, len(queries), rows):
@@ -51,16 +52,18 @@ def top_k(
     return Candidates(np.where(np.isneginf(scores), NO_ENTITY, entities), scores)
 
 
-def _block_shape(n_queries: int, n_entities: int, memory_mb: int) -> tuple[int, int]:
+def _block_shape(n_queries: int, n_entities: int, memory_mb: int, *, in_pieces: bool) -> tuple[int, int]:
     """How many queries and how many entities make a block of float32 scores of this size, or of less.
 
-    All entities at a time if they fit; else so few that their scores are still at hand when they are looked at.
+    A product of vectors is quickest for many queries and so few entities that their scores are still at hand when
+    they are looked at (`in_pieces`). Others may have to score everybody to score some.
     """
     cells = max(memory_mb * 2**20 // 4, 1)
-    rows = max(min(n_queries, max(cells // max(n_entities, 1), _MIN_QUERIES)), 1)
+    rows = max(cells // max(n_entities, 1), _MIN_QUERIES[in_pieces])
+    rows = max(min(n_queries, rows), 1)
     if rows * n_entities <= cells:
         return rows, max(n_entities, 1)
-    return rows, max(min(cells, _AT_HAND) // rows, 1)
+    return rows, max(min(cells, _AT_HAND if in_pieces else cells) // rows, 1)
 
 
 @torch.inference_mode()

@@ -15,7 +15,8 @@ from cear.nouns import NO_ENTITY, Candidates, Queries, Ragged
 from cear.progress import Progress, silent
 from cear.retrieval.scorer import DotProductScorer, Retriever, SearchesItself
 
-_MIN_QUERIES = {False: 64, True: 1024}  # in a block; of products more, for they share the entity vectors that it brings
+_MIN_QUERIES = 64  # in a block: fewer waste the processor
+_MIN_QUERIES_OF_PRODUCTS = 1024  # which share the work of bringing a block's entity vectors
 _AT_HAND = 2**22  # scores that a processor's cache may hold
 _GROUP = 16  # columns whose greatest score is looked at first
 
@@ -59,8 +60,8 @@ def _block_shape(n_queries: int, n_entities: int, memory_mb: int, *, in_pieces: 
     they are looked at (`in_pieces`). Others may have to score everybody to score some.
     """
     cells = max(memory_mb * 2**20 // 4, 1)
-    rows = max(cells // max(n_entities, 1), _MIN_QUERIES[in_pieces])
-    rows = max(min(n_queries, rows), 1)
+    least = _MIN_QUERIES_OF_PRODUCTS if in_pieces else _MIN_QUERIES
+    rows = max(min(n_queries, max(cells // max(n_entities, 1), least)), 1)
     if rows * n_entities <= cells:
         return rows, max(n_entities, 1)
     return rows, max(min(cells, _AT_HAND if in_pieces else cells) // rows, 1)

@@ -28,7 +28,7 @@ def text_features(texts: pl.Series, *, buckets: int) -> Ragged:
 
 def numbered(words: pl.Series) -> tuple[Ints, int]:
     """The words of all texts, one text after the other, as numbers in alphabetical order; and how many there are."""
-    flat = words.explode()
+    flat = words.explode().drop_nulls()  # which some versions of Polars make of an empty list
     distinct = flat.unique().sort()
     return flat.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64), len(distinct)
 

@@ -15,7 +15,6 @@ import polars as pl
 from scipy.sparse import csr_array, diags_array, hstack
 
 from cear.data import Vocabulary
-from cear.nouns import Ints
 from cear.retrieval.extreme_text.texts import numbered, words_of
 
 _BEGINNINGS = (4, 5)  # letters: a stem of sorts
@@ -34,25 +33,14 @@ class Pieces:
     @classmethod
     def of(cls, entities: Vocabulary, *, words: int) -> Self:
         """Those of a vocabulary, each description cut to so many words. Runs of letters are looked for in names."""
-        table = entities.table
-        texts = pl.concat([table["name"].alias("text"), table["description"].fill_null("").alias("text")])
-        read = words_of(texts).list.head(words)
-        numbers, n_words = numbered(read)
-        lengths = read.list.len().to_numpy().astype(np.int64)
-        row = np.repeat(np.arange(len(texts)), lengths)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)  # of each word in its text
-        every, first = (
-            _binary(row[place < end], numbers[place < end], (len(texts), n_words)) for end in (words, _OPENING)
-        )
-        distinct = read.explode().unique().sort().to_list()
+        table, n = entities.table, len(entities)
+        names, descriptions = (words_of(table[part].fill_null("")).list.head(words) for part in ("name", "description"))
+        read = pl.concat([names, descriptions, descriptions.list.head(_OPENING)])
+        held, distinct = _held(read), read.explode().unique().sort().to_list()
         whole, letters = (_pieces_of(distinct, of) for of in (_whole, _letters))
-        names, descriptions, openings = every[: len(table)], every[len(table) :], first[len(table) :]
-        return cls(
-            _weighted(
-                hstack([names @ whole, names @ letters], format="csr"),
-                *(_wider(part @ whole, letters.shape[1]) for part in (descriptions, openings)),
-            )
-        )
+        of_names = hstack([held[:n] @ whole, held[:n] @ letters], format="csr")
+        of_others = (_wider(part @ whole, letters.shape[1]) for part in (held[n : 2 * n], held[2 * n :]))
+        return cls(_weighted(of_names, *of_others))
 
     @property
     def count(self) -> int:
@@ -74,13 +62,14 @@ def _letters(word: str) -> Iterable[str]:
 def _pieces_of(words: list[str], of: Callable[[str], Iterable[str]]) -> csr_array:
     """Which pieces each word has, (word, piece)."""
     found = [sorted(of(word)) if word else [] for word in words]  # where nothing is written, the word is empty
-    rows = np.repeat(np.arange(len(words)), [len(each) for each in found])
-    numbers, n_pieces = numbered(pl.Series(found, dtype=pl.List(pl.String)))
-    return _binary(rows, numbers, (len(words), n_pieces))
+    return _held(pl.Series(found, dtype=pl.List(pl.String)))
 
 
-def _binary(rows: Ints, columns: Ints, shape: tuple[int, int]) -> csr_array:
-    return csr_array((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
+def _held(lists: pl.Series) -> csr_array:
+    """Which of all items, in alphabetical order, each list has, (list, item)."""
+    numbers, n_items = numbered(lists)
+    rows = np.repeat(np.arange(len(lists)), lists.list.len().to_numpy())
+    return csr_array((np.ones(len(rows), np.float32), (rows, numbers)), shape=(len(lists), n_items))
 
 
 def _wider(rows: csr_array, columns: int) -> csr_array:
@@ -90,12 +79,11 @@ def _wider(rows: csr_array, columns: int) -> csr_array:
 
 def _weighted(*parts: csr_array) -> tuple[csr_array, ...]:
     """The parts with log(texts / texts that have it) for each piece, without those that hardly any has."""
-    for part in parts:
-        part.data = np.ones_like(part.data)  # however often
-    having = (sum(parts) > 0).sum(axis=0)
+    once = [(part > 0).astype(np.float32) for part in parts]  # however often
+    having = (sum(once) > 0).sum(axis=0)
     kept = having >= _MIN_TEXTS
     rarity = np.log(parts[0].shape[0] / having[kept]).astype(np.float32)
-    return tuple(_at_unit_length(part[:, kept] * rarity) for part in parts)
+    return tuple(_at_unit_length(part[:, kept] * rarity) for part in once)
 
 
 def _at_unit_length(rows: csr_array) -> csr_array:

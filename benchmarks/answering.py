@@ -27,9 +27,9 @@ import numpy as np
 import torch
 
 from cear.candidates import Lists, Manifest
+from cear.core.files import write_json
+from cear.core.types import Candidates, Floats, Queries
 from cear.data import KnowledgeBase, load
-from cear.files import write_json
-from cear.nouns import Candidates, Floats, Queries
 from cear.reports import Provenance
 from cear.reranking import Int8Reranker, SequenceConfig, SequenceReranker
 from cear.reranking.sequences import SequenceBatch

@@ -21,10 +21,10 @@ from typing import Any
 
 import torch
 
+from cear.core.files import write_json
+from cear.core.types import SPLITS
 from cear.data import KnowledgeBase, load
 from cear.evaluation import evaluate
-from cear.files import write_json
-from cear.nouns import SPLITS
 from cear.reports import Provenance, peak_bytes
 from cear.retrieval import Stage1Config, build_scorer
 

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from cear.cli.console import progress_bar
-from cear.files import write_json
-from cear.nouns import Candidates, Queries
+from cear.core.files import write_json
+from cear.core.types import Candidates, Queries
 from cear.reports import Provenance
 from cear.retrieval import Scorer, Stage1Config, build_scorer, top_k
 

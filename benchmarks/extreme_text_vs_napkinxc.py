@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from cear.core.files import write_json
+from cear.core.types import SIDES, SPLITS, Candidates, Ints, Side, Split
 from cear.data import KnowledgeBase, load
-from cear.files import write_json
-from cear.nouns import SIDES, SPLITS, Candidates, Ints, Side, Split
 from cear.reports import Provenance
 from cear.retrieval import ExtremeTextConfig, train_extreme_text
 from cear.retrieval.extreme_text.examples import Examples

@@ -25,8 +25,8 @@ from typing import Any
 import yaml
 from safetensors import safe_open
 
+from cear.core.files import read_json, write_json
 from cear.data import load
-from cear.files import read_json, write_json
 from cear.reports import Provenance
 
 RECORD = Path("results/benchmarks/kill_and_resume.json")

@@ -27,10 +27,10 @@ import numpy as np
 import torch
 
 from cear.config import load_config
+from cear.core.files import write_json
+from cear.core.types import SPLITS, Queries
 from cear.data import KnowledgeBase, load
 from cear.evaluation import ScoresEntities, measure, rank_all
-from cear.files import write_json
-from cear.nouns import SPLITS, Queries
 from cear.reports import Provenance
 from cear.retrieval import Stage1Config, build_scorer
 from cear.retrieval.training import Stage1Task

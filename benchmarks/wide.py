@@ -19,9 +19,9 @@ import numpy as np
 import torch
 
 from cear.candidates import Lists, Retrievers, among, make_lists
+from cear.core.files import write_json
+from cear.core.types import Ragged
 from cear.evaluation import Evaluation, compare
-from cear.files import write_json
-from cear.nouns import Ragged
 from cear.pipeline import Run, open_run
 from cear.reports import Provenance
 from cear.reranking import Reranker, SequenceConfig, SequenceReranker

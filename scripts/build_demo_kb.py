@@ -23,7 +23,7 @@ from demo_kb.languages import add_languages
 from demo_kb.regions import add_countries, add_regions
 from demo_kb.splitting import split
 
-from cear.files import replacing
+from cear.core.files import replacing
 
 FOLDER = Path(__file__).parents[1] / "src" / "cear" / "data" / "demo"
 

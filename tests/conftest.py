@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from cear.core.types import SPLITS, Ints, Split
 from cear.data import KnowledgeBase, Vocabulary
-from cear.nouns import SPLITS, Ints, Split
 
 settings.register_profile("cear", deadline=None)  # a busy machine is no failure
 settings.load_profile("cear")

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cear.config import RunConfig, dump_config, load_config
-from cear.errors import ConfigError
+from cear.core.errors import ConfigError
+from cear.core.settings import Settings
 from cear.retrieval import Stage1Config
-from cear.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = [*sorted((ROOT / "configs").rglob("*.yaml")), ROOT / "src/cear/data/demo/config.yaml"]

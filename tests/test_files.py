@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cear.files import read_json, remove_leftovers, replacing, write_json
+from cear.core.files import read_json, remove_leftovers, replacing, write_json
 
 KILLED_IN_A_WRITE = """
 import os, signal, sys
 from pathlib import Path
-from cear.files import replacing
+from cear.core.files import replacing
 with replacing(Path(sys.argv[1])) as partial:
     partial.write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)

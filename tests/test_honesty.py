@@ -14,10 +14,10 @@ import torch
 
 from cear.candidates import Manifest, Retrievers, make_lists, read_lists, scores_of
 from cear.config import RunConfig
+from cear.core.errors import LeakError, ScoreError
+from cear.core.types import SPLITS, Queries, Split
 from cear.data import KnowledgeBase
-from cear.errors import LeakError, ScoreError
 from cear.evaluation import ScoresEntities, evaluate
-from cear.nouns import SPLITS, Queries, Split
 from cear.pipeline import Run, run
 from cear.reranking import Fusion, Reranker, SequenceReranker, WideReranker
 from cear.retrieval import MODELS, ExtremeText, RuleRetriever, Scorer, Stage1Config, build_scorer, top_k

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from cear.config import RunConfig, load_config
-from cear.errors import CearError, DataError, MismatchError, UnknownName
-from cear.nouns import SPLITS, Queries
+from cear.core.errors import CearError, DataError, MismatchError, UnknownName
+from cear.core.types import SPLITS, Queries
 from cear.pipeline import Run, open_run, run
 from cear.retrieval import Stage1Config
 

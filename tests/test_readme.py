@@ -16,7 +16,7 @@ import typer
 
 import cear
 from cear.cli import app
-from cear.nouns import Queries
+from cear.core.types import Queries
 from cear.retrieval import Scorer, Stage1Config
 
 REPOSITORY = Path(__file__).parents[1]

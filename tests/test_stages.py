@@ -14,7 +14,7 @@ import pytest
 
 from cear.candidates import read_lists
 from cear.config import RunConfig
-from cear.errors import ConfigError, MismatchError, OutOfTime
+from cear.core.errors import ConfigError, MismatchError, OutOfTime
 from cear.pipeline import Run, open_run, run
 from cear.reranking import SequenceReranker
 from cear.retrieval import top_k

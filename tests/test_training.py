@@ -12,13 +12,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from cear import tensors, training
+from cear.core import tensors
+from cear.training import loop as training
+from cear.core.errors import CearError, DataError, MismatchError, OutOfTime
+from cear.core.progress import silent
+from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase
-from cear.errors import CearError, DataError, MismatchError, OutOfTime
 from cear.evaluation import evaluate
-from cear.progress import silent
 from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
-from cear.tensors import read_tensors, write_tensors
 from cear.training import Deadline, Schedule, State, fit, load_weights
 
 STEPS, EPOCHS = 5, 4

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from cear.files import replacing
+from cear.core.files import replacing
 from open_kb.facts import ENDS, FACT, make_splits
 from open_kb.world import Sizes, World, make_world
 

@@ -10,11 +10,11 @@ import yaml
 from pydantic import Discriminator, NonNegativeInt, PositiveInt, Tag, model_validator
 
 from cear.candidates import CandidatesConfig
+from cear.core.errors import ConfigError
+from cear.core.settings import Settings
 from cear.data import Variant
-from cear.errors import ConfigError
 from cear.reranking import SequenceConfig, WideConfig
 from cear.retrieval import Stage1Config
-from cear.settings import Settings
 
 
 def _kind(values: Any) -> str:

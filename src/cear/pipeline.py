@@ -13,12 +13,12 @@ import torch
 from cear import __version__, data
 from cear.candidates import Lists, Manifest, Retrievers, load_retrievers, train_retrievers
 from cear.config import RunConfig, dump_config, load_config
+from cear.core.errors import CearError, ConfigError, DataError, MismatchError
+from cear.core.files import read_json, remove_leftovers, replacing, write_json
+from cear.core.progress import Progress, silent
+from cear.core.types import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
 from cear.data import KnowledgeBase
-from cear.errors import CearError, ConfigError, DataError, MismatchError
 from cear.evaluation import Evaluation
-from cear.files import read_json, remove_leftovers, replacing, write_json
-from cear.nouns import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
-from cear.progress import Progress, silent
 from cear.reports import Provenance, Record
 from cear.retrieval import MODELS, TEXT_MODELS, Retriever, top_k
 from cear.stages import (

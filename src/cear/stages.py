@@ -26,12 +26,12 @@ from cear.candidates import (
     write_lists,
 )
 from cear.config import RunConfig
+from cear.core.errors import ConfigError
+from cear.core.files import read_json, write_json
+from cear.core.progress import Progress, silent
+from cear.core.types import NO_ENTITY, Candidates, Floats, Queries, Split, TieRule
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError
 from cear.evaluation import Evaluation, evaluate, reranked, sample_facts
-from cear.files import read_json, write_json
-from cear.nouns import NO_ENTITY, Candidates, Floats, Queries, Split, TieRule
-from cear.progress import Progress, silent
 from cear.reranking import (
     STAGE2_ALONE,
     Fusion,

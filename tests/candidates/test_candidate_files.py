@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from cear.candidates import Lists, Manifest, read_lists, write_lists
+from cear.core.errors import DataError, MismatchError
+from cear.core.types import NO_ENTITY, Candidates, Queries
 from cear.data import KnowledgeBase, Vocabulary
-from cear.errors import DataError, MismatchError
-from cear.nouns import NO_ENTITY, Candidates, Queries
 
 
 @pytest.fixture

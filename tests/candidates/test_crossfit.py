@@ -13,10 +13,10 @@ from hypothesis.extra.numpy import arrays
 
 from cear.candidates import CandidatesConfig, CrossfitConfig, Lists, crossfit_folds, fold_by_pair, hold_out, joined
 from cear.candidates.crossfit import folds_of
+from cear.core.errors import ConfigError, OutOfTime
+from cear.core.types import SPLITS, Ints, Ragged, Split
 from cear.data import KnowledgeBase, Mentions
-from cear.errors import ConfigError, OutOfTime
 from cear.evaluation import evaluate
-from cear.nouns import SPLITS, Ints, Ragged, Split
 from cear.retrieval import Scorer, Stage1Config, build_scorer, top_k
 from cear.training import Deadline, load_weights
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from cear.candidates import Lists, Manifest, Retrievers, among, distinct_lists, labels, make_lists, sample_queries
 from cear.candidates.lists import Known
+from cear.core.errors import MismatchError
+from cear.core.types import NO_ENTITY, Candidates, Ints, Queries, Ragged
 from cear.data import KnowledgeBase
-from cear.errors import MismatchError
-from cear.nouns import NO_ENTITY, Candidates, Ints, Queries, Ragged
 from cear.retrieval import Scorer, Stage1Config, build_scorer
 
 MANIFEST = Manifest("towns", "digest", "train", 3, "keep", "nobody")

@@ -7,9 +7,9 @@ from pykeen.evaluation import RankBasedEvaluator
 from pykeen.models.mocks import FixedModel
 from pykeen.triples import CoreTriplesFactory
 
+from cear.core.types import SPLITS
 from cear.data import KnowledgeBase, Vocabulary
 from cear.evaluation import STANDARD, evaluate
-from cear.nouns import SPLITS
 
 ENTITIES, RELATIONS, FACTS = 30, 4, 500
 RULES = {"optimistic": "optimistic", "expected": "realistic", "pessimistic": "pessimistic"}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from cear.core.errors import ConfigError
+from cear.core.types import Queries
 from cear.data import KnowledgeBase, Vocabulary
-from cear.errors import ConfigError
-from cear.nouns import Queries
 from cear.retrieval import MODELS, TEXT_MODELS, DotProductScorer, Scorer, Stage1Config, build_scorer, scorer_for
 
 N_ENTITIES, N_RELATIONS, RANK = 23, 4, 6

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cear.core.errors import DataError
 from cear.data import check, load, read
-from cear.errors import DataError
 
 FILES = {
     "ent2id.txt": "5\nnyc\t0\nnew york\t1\nthe un\t2\nobama\t3\nbarack obama\t4",

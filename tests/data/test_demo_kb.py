@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import cear.data
+from cear.core.types import SPLITS, Split
 from cear.data import KnowledgeBase
-from cear.nouns import SPLITS, Split
 
 Named = tuple[str, str, str]
 

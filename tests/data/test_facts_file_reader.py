@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from cear.core.errors import DataError
 from cear.data import KnowledgeBase, load, read
-from cear.errors import DataError
 
 ROWS = [("Paris", "capital of", "France"), ("Kraków", "in", "Poland, the country"), ("Lyon", "in", "France")]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cear.core.errors import DataError
 from cear.data import load, read
-from cear.errors import DataError
 
 TRAIN = "q2\tcapital of\tq1\nq3\tcapital of\tq4\nq2\tin\tq1\n"
 TEXTS = "q1\tFrance, a country\nq2\tParis, Texas, not this one\nq4\tGermany\nq9\tnobody\n"

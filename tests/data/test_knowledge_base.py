@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cear.core.errors import DataError
+from cear.core.types import Ints, Queries
 from cear.data import KnowledgeBase, KnownAnswers, Vocabulary
 from cear.data.vocabulary import SCHEMA
-from cear.errors import DataError
-from cear.nouns import Ints, Queries
 
 N, R = 5, 3
 facts_lists = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, R - 1), st.integers(0, N - 1)), max_size=30)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from cear.core.errors import DataError
+from cear.core.types import Queries, Ragged, Split
 from cear.data import KnowledgeBase, Mentions, Vocabulary
-from cear.errors import DataError
-from cear.nouns import Queries, Ragged, Split
 
 # Entities 0 to 5; train ⟨0, r, 1⟩, test ⟨0, r, 2⟩ and ⟨0, r, 4⟩. Things: {1, 5}, {2, 3}, {3, 4}; 3 is ambiguous.
 THINGS = Ragged(np.array([0, 2, 4, 6]), np.array([1, 5, 2, 3, 3, 4]))

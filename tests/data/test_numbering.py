@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cear.core.types import Split
 from cear.data.draft import FACT
 from cear.data.numbering import NO_NUMBER, as_given, by_appearance, coded, places
-from cear.nouns import Split
 
 words = st.sampled_from(["a", "b", "ä", "a b", "ccccccccccccccccccccc", "d"])
 fact_lists = st.lists(st.tuples(words, words, words), min_size=1, max_size=12)

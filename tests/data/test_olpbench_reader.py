@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cear.core.errors import ConfigError, DataError
 from cear.data import load, read
-from cear.errors import ConfigError, DataError
 
 TRAIN = "nyc\tis the seat of\tthe un\tnyc\tthe un\nobama\tlives in\tnyc\tobama\tnyc\n"
 FILES = {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cear.core.errors import DataError
 from cear.data import load, read
-from cear.errors import DataError
 
 FILES = {
     "entity2id.txt": "4\nFrance\t1\nParis\t0\nBerlin\t2\nNew Zealand\t3\n",

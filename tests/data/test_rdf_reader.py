@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cear.core.errors import DataError
 from cear.data import load, read
 from cear.data.readers.rdf import readable
-from cear.errors import DataError
 
 TURTLE = """
 @prefix : <http://example.org/> .

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from cear.core.errors import DataError, UnknownName
 from cear.data import load
 from cear.data.layouts import LAYOUTS, recognise
 from cear.data.named import NAMED, Published
 from cear.data.sources import cache_root, find_source
-from cear.errors import DataError, UnknownName
 
 FACTS = b"a\tr\tb\n"
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cear.core.errors import ConfigError
 from cear.data.draft import FACT, ReadOptions
 from cear.data.splitting import split_facts
-from cear.errors import ConfigError
 
 words = st.sampled_from("abcdefgh")
 some_facts = st.lists(st.tuples(words, st.sampled_from("xyz"), words), min_size=1, max_size=80)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cear.core.errors import DataError
 from cear.data.lines import LINE, Shape, read_line_by_line
 from cear.data.tables import read_table
-from cear.errors import DataError
 
 SHAPE = Shape(("subject", "relation", "object"))
 

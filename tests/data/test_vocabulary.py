@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
+from cear.core.errors import AmbiguousName, DataError, UnknownName
 from cear.data import Vocabulary
 from cear.data.vocabulary import SCHEMA
-from cear.errors import AmbiguousName, DataError, UnknownName
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from cear.core.types import Ints, Queries
 from cear.data import KnowledgeBase, Vocabulary
-from cear.nouns import Ints, Queries
 
 KbMaker = Callable[..., KnowledgeBase]
 

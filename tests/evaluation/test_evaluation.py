@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from cear.core.errors import DataError, MismatchError
+from cear.core.types import Ranks
 from cear.data import KnowledgeBase
-from cear.errors import DataError, MismatchError
 from cear.evaluation import MRR, evaluate, measure
-from cear.nouns import Ranks
 
 MEASURES = ["mrr", "hits@1", "hits@3", "hits@10", "hits@50"]
 

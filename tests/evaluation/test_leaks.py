@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from cear.errors import LeakError
+from cear.core.errors import LeakError
+from cear.core.types import NO_ENTITY, SPLITS, Candidates
 from cear.evaluation import evaluate, find_equal_score_leak, rank, refuse_leaks
-from cear.nouns import NO_ENTITY, SPLITS, Candidates
 
 
 def leak_into(scores, gold, known):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from cear.core.types import Ranks
 from cear.evaluation import MRR, STANDARD, Hits, measure
-from cear.nouns import Ranks
 
 
 def test_names_are_those_of_the_records():

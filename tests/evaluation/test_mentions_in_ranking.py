@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cear.core.errors import LeakError, ScoreError
+from cear.core.types import Ragged
 from cear.data import KnowledgeBase, Mentions
-from cear.errors import LeakError, ScoreError
 from cear.evaluation import evaluate, rank
-from cear.nouns import Ragged
 
 
 def ragged(*rows):

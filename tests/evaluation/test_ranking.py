@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cear.errors import ScoreError
+from cear.core.errors import ScoreError
+from cear.core.types import Queries, Ragged
 from cear.evaluation import MRR, measure, rank, rank_all, rank_under_filters
-from cear.nouns import Queries, Ragged
 
 NOTHING_KNOWN = Ragged(np.array([0, 0]), np.array([], np.int64))
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cear.candidates import Lists, Manifest
+from cear.core.errors import MismatchError, ScoreError
+from cear.core.types import NO_ENTITY, SPLITS, Bools, Candidates, Floats, Ints, Queries, Ragged, Ranks
 from cear.data import KnowledgeBase, KnownAnswers, Mentions
-from cear.errors import MismatchError, ScoreError
 from cear.evaluation import compare, confusion, evaluate, rank_in_lists, reranked
-from cear.nouns import NO_ENTITY, SPLITS, Bools, Candidates, Floats, Ints, Queries, Ragged, Ranks
 from cear.retrieval import Stage1Config, build_scorer, top_k
 
 INF = float("inf")

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cear.errors import MismatchError
+from cear.core.errors import MismatchError
+from cear.core.types import Ranks
 from cear.evaluation import compare, evaluate
 from cear.evaluation.resampling import sign_flip_means
-from cear.nouns import Ranks
 
 
 @pytest.fixture

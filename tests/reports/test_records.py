@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cear.errors import DataError
+from cear.core.errors import DataError
 from cear.reports import Record, read_records, write_record
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from cear.config import RunConfig
-from cear.errors import ConfigError
+from cear.core.errors import ConfigError
 from cear.pipeline import Run, open_run, run
 from cear.reranking import WideConfig, WideReranker
 from cear.retrieval import load_stage1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cear.nouns import NO_ENTITY, Candidates
+from cear.core.types import NO_ENTITY, Candidates
 from cear.reranking.features import log_probabilities, stage1_features
 
 INF = math.inf

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cear.candidates import Lists, Manifest
+from cear.core.types import NO_ENTITY, Candidates, Floats, Queries
 from cear.data import KnowledgeBase, Vocabulary
-from cear.nouns import NO_ENTITY, Candidates, Floats, Queries
 from cear.reranking import STAGE2_ALONE, Fusion, choose_fusion
 from cear.reranking.fusion import EDGES, bins, mix
 

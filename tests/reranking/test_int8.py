@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from cear.candidates import Lists
+from cear.core.errors import ConfigError
+from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError
 from cear.reranking import Int8Reranker, SequenceConfig, SequenceReranker, int8
-from cear.tensors import read_tensors, write_tensors
 
 pytest.importorskip("onnxruntime")
 

@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from cear.candidates import Lists
+from cear.core.errors import ConfigError, DataError
+from cear.core.tensors import read_tensors, write_tensors
+from cear.core.types import NO_ENTITY, Candidates, Queries
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError, DataError
-from cear.nouns import NO_ENTITY, Candidates, Queries
 from cear.reranking import SequenceReranker
 from cear.reranking.features import log_probabilities
-from cear.tensors import read_tensors, write_tensors
 
 FAMILIES = ("bert", "roberta", "mpnet", "modernbert")
 ATTENTION = ("cross", "independent")

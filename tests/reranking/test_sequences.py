@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cear.errors import ConfigError
-from cear.nouns import NO_ENTITY, Queries
+from cear.core.errors import ConfigError
+from cear.core.types import NO_ENTITY, Queries
 from cear.reranking.sequences import Assembler
 from cear.reranking.surface import SurfaceForms, ragged
 from cear.texts import SpecialTokens

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from cear.candidates import Lists, labels
+from cear.core.errors import DataError, MismatchError, OutOfTime
+from cear.core.progress import silent
+from cear.core.types import SPLITS, Split
 from cear.data import KnowledgeBase
-from cear.errors import DataError, MismatchError, OutOfTime
-from cear.nouns import SPLITS, Split
-from cear.progress import silent
 from cear.reranking import SequenceConfig, SequenceReranker, train_stage2
 from cear.reranking.features import stage1_features
 from cear.reranking.losses import bce

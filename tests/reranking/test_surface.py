@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cear.core.types import Ragged
 from cear.data import KnowledgeBase, Vocabulary
-from cear.nouns import Ragged
 from cear.reranking.surface import concatenate, cut, ragged, surface_forms, surround
 from cear.texts import load_encoder
 

@@ -23,9 +23,9 @@ from cear.candidates import (
     make_lists,
 )
 from cear.config import RunConfig
+from cear.core.errors import ConfigError
+from cear.core.types import NO_ENTITY, Candidates, Ints, Queries
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError
-from cear.nouns import NO_ENTITY, Candidates, Ints, Queries
 from cear.pipeline import Run, open_run, run
 from cear.reranking import WideConfig, WideReranker, train_stage2
 from cear.reranking.wide.evidence import Evidence, n_numbers

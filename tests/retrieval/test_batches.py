@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cear.core.types import Queries, Ragged
 from cear.data import KnowledgeBase, KnownAnswers
-from cear.nouns import Queries, Ragged
 from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
 
 N_ENTITIES, N_RELATIONS = 12, 3

@@ -12,14 +12,14 @@ import torch
 
 from cear.candidates import fold_by_pair, hold_out
 from cear.config import RunConfig
+from cear.core.tensors import read_tensors
+from cear.core.types import SPLITS, Queries
 from cear.data import KnowledgeBase, Vocabulary
 from cear.evaluation import evaluate
-from cear.nouns import SPLITS, Queries
 from cear.pipeline import open_run, run
 from cear.retrieval import ComplExLSTM, Stage1Config, load_stage1, scorer_for, top_k, train_stage1
 from cear.retrieval.complex import conjugate
 from cear.retrieval.complex_lstm import NameEncoder
-from cear.tensors import read_tensors
 
 SETTINGS: dict[str, Any] = {
     "model": "complex_lstm",

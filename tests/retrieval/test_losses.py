@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cear.nouns import Queries, Ragged
+from cear.core.types import Queries, Ragged
 from cear.retrieval.batches import Batch
 from cear.retrieval.config import LossConfig
 from cear.retrieval.losses import LOSSES, bce, info_nce, self_adversarial, softmax

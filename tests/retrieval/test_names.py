@@ -7,8 +7,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cear.core.types import Ints, Split
 from cear.data import KnowledgeBase, Vocabulary
-from cear.nouns import Ints, Split
 from cear.retrieval.config import LstmConfig
 from cear.retrieval.names import UNKNOWN, Names, Words
 

@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cear.core.errors import ScoreError
+from cear.core.types import NO_ENTITY, Candidates, Queries
 from cear.data import KnowledgeBase, KnownAnswers
-from cear.errors import ScoreError
-from cear.nouns import NO_ENTITY, Candidates, Queries
 from cear.retrieval import Scorer, Stage1Config, build_scorer, search, top_k
 
 N_RELATIONS = 2

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from cear.core.types import Queries, Ragged
 from cear.data import KnowledgeBase
 from cear.evaluation import evaluate
-from cear.nouns import Queries, Ragged
 from cear.retrieval import Scorer, Stage1Config, build_scorer, scorer_for, train_stage1
 from cear.retrieval.batches import Batch, TrainingQueries
 from cear.retrieval.config import OptimizerConfig

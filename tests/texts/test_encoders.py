@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from cear.errors import ConfigError, DataError
+from cear.core.errors import ConfigError, DataError
 from cear.texts import embedded_folder, encoders, load_encoder, positions, special_tokens
 
 FAMILIES = ("bert", "roberta", "mpnet", "modernbert")

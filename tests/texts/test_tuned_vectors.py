@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from cear.errors import ConfigError
+from cear.core.errors import ConfigError
 from cear.texts import KeptVectors, TunedVectors, encode, learn_last, load_encoder
 
 LINES = ["Town 1", "Town 2", "Country 3", "lies in"]

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
+from cear.core.settings import Settings
 from cear.retrieval import Stage1Config
-from cear.settings import Settings
 
 
 class CrossfitConfig(Settings):

@@ -16,9 +16,9 @@ from cear.candidates.config import CandidatesConfig, CrossfitConfig
 from cear.candidates.files import read_lists, write_lists
 from cear.candidates.lists import Lists, Manifest, make_lists, sample_queries
 from cear.candidates.retrievers import Retrievers, ValidateOn, train_retrievers
+from cear.core.progress import Progress, silent
+from cear.core.types import Bools, Candidates, Ints, Queries, Split
 from cear.data import KnowledgeBase, Mentions
-from cear.nouns import Bools, Candidates, Ints, Queries, Split
-from cear.progress import Progress, silent
 from cear.retrieval import Stage1Config
 from cear.training import NO_DEADLINE, Deadline
 

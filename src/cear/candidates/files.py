@@ -16,10 +16,10 @@ import numpy.typing as npt
 import polars as pl
 
 from cear.candidates.lists import Lists, Manifest
+from cear.core.errors import DataError, MismatchError
+from cear.core.files import replacing
+from cear.core.types import NO_ENTITY, Candidates, Queries
 from cear.data import KnowledgeBase
-from cear.errors import DataError, MismatchError
-from cear.files import replacing
-from cear.nouns import NO_ENTITY, Candidates, Queries
 
 _MANIFEST = "cear"  # the key of the manifest in the file's metadata
 

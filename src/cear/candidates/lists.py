@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from cear.candidates.retrievers import Retrievers
+from cear.core.errors import MismatchError
+from cear.core.progress import Progress, silent
+from cear.core.types import NO_ENTITY, Bools, Candidates, Ints, Queries, Ragged
 from cear.data import KnownAnswers
-from cear.errors import MismatchError
-from cear.nouns import NO_ENTITY, Bools, Candidates, Ints, Queries, Ragged
-from cear.progress import Progress, silent
 
 Known = Literal["keep", "drop"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from cear.core.progress import Progress, silent
+from cear.core.types import NO_ENTITY, Candidates, Floats, Ints, Queries
 from cear.data import KnowledgeBase, KnownAnswers
-from cear.nouns import NO_ENTITY, Candidates, Floats, Ints, Queries
-from cear.progress import Progress, silent
 from cear.retrieval import Retriever, Stage1Config, load_stage1, top_k, train_stage1
 from cear.training import NO_DEADLINE, Deadline, State
 

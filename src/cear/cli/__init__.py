@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from cear.cli import ask, data, demo, evaluate, results, run
 from cear.cli.console import console, errors
-from cear.errors import CearError, OutOfTime
+from cear.core.errors import CearError, OutOfTime
 
 OUT_OF_TIME = 3  # the exit code when --minutes are over
 

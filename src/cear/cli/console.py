@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from cear.progress import Bar
+from cear.core.progress import Bar
 
 console = Console()
 errors = Console(stderr=True)

@@ -47,8 +47,8 @@ def check(
 
     Example: `cear data check my/facts.tsv --skip-bad-lines`
     """
+    from cear.core.files import write_json
     from cear.data import check_source
-    from cear.files import write_json
 
     findings = check_source(source, skip_bad_lines=skip_bad_lines, download=download, variant=variant)
     console.print(findings_page(findings))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cear.cli.console import console, progress_bar
-from cear.nouns import Split, TieRule
+from cear.core.types import Split, TieRule
 
 if TYPE_CHECKING:
     from cear.evaluation import Evaluation

@@ -9,7 +9,7 @@ import typer
 
 from cear.cli.console import progress_bar, resumable
 from cear.cli.evaluate import show
-from cear.nouns import Split
+from cear.core.types import Split
 
 
 def run(

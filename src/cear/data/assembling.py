@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from cear.core.types import SPLITS, Bools, Ints, Ragged, Split
 from cear.data.draft import FACT, TEXT, Draft, DraftMentions
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.mentions import ONE_NAME, Mentions
 from cear.data.numbering import NO_NUMBER, Numbered, as_given, by_appearance, places
 from cear.data.vocabulary import SCHEMA, Kind, Vocabulary
-from cear.nouns import SPLITS, Bools, Ints, Ragged, Split
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cear.core.errors import DataError
+from cear.core.files import read_json, write_json
+from cear.core.types import SPLITS, Ragged, Split
 from cear.data.draft import FACT, ReadOptions
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.mentions import Mentions
 from cear.data.report import Reading, ReadReport
 from cear.data.sources import cache_root
 from cear.data.vocabulary import Vocabulary
-from cear.errors import DataError
-from cear.files import read_json, write_json
-from cear.nouns import SPLITS, Ragged, Split
 
 log = logging.getLogger("cear.data")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cear.core.types import SPLITS
 from cear.data.checks.leaks import leaks
 from cear.data.checks.mentions import several_mentions
 from cear.data.checks.names import namesakes, unnamed
@@ -18,7 +19,6 @@ from cear.data.knowledge_base import KnowledgeBase
 from cear.data.reading import read
 from cear.data.relation_shapes import CARDINALITIES, cardinalities
 from cear.data.report import ReadReport
-from cear.nouns import SPLITS
 
 CHECKS: tuple[Callable[[KnowledgeBase], Iterator[Finding]], ...] = (
     empty_splits,

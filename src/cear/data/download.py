@@ -10,8 +10,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from cear.core.errors import DataError
 from cear.data.named import Published
-from cear.errors import DataError
 
 log = logging.getLogger("cear.data")
 

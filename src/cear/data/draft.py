@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 import polars as pl
 
+from cear.core.errors import ConfigError
+from cear.core.types import Split
 from cear.data.lines import BadLine
-from cear.errors import ConfigError
-from cear.nouns import Split
 
 FACT = ("subject", "relation", "object")
 TEXT = ("id", "name", "description")

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cear.core.errors import DataError
+from cear.core.types import SPLITS, Bools, Ints, Queries, Ragged, Split
 from cear.data.mentions import Mentions
 from cear.data.vocabulary import Vocabulary
-from cear.errors import DataError
-from cear.nouns import SPLITS, Bools, Ints, Queries, Ragged, Split
 
 
 class KnowledgeBase:

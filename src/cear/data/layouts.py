@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cear.core.errors import DataError
 from cear.data.draft import Draft, ReadOptions
 from cear.data.readers import care, facts_file, folder, olpbench, openke, rdf
-from cear.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

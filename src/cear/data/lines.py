@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from cear.errors import DataError
+from cear.core.errors import DataError
 
 LINE = "line"  # the column that holds each row's 1-based line number
 BATCH = 500_000  # rows that are held as Python objects, which take ten times the space, before they become a table

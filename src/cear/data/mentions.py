@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cear.errors import DataError
-from cear.nouns import SPLITS, Ints, Ragged, Split
+from cear.core.errors import DataError
+from cear.core.types import SPLITS, Ints, Ragged, Split
 
 ONE_NAME = -1  # in the place of a thing: the end of a fact has no other mention than the fact's own
 

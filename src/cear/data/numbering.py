@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cear.nouns import Ints, Split
+from cear.core.types import Ints, Split
 
 Codes = npt.NDArray[np.uint32]
 NO_NUMBER = -1  # of a word that has no integer

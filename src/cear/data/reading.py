@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from cear.core.errors import DataError
 from cear.data.assembling import assemble
 from cear.data.cache import cached
 from cear.data.draft import ReadOptions, TextRule, Variant
@@ -12,7 +13,6 @@ from cear.data.knowledge_base import KnowledgeBase
 from cear.data.layouts import recognise
 from cear.data.report import Reading, ReadReport
 from cear.data.sources import find_source
-from cear.errors import DataError
 
 log = logging.getLogger("cear.data")
 

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import polars as pl
 
+from cear.core.types import Ints
 from cear.data.draft import FACT
-from cear.nouns import Ints
 
 Cardinality = Literal["1-1", "1-n", "n-1", "n-n"]
 CARDINALITIES: tuple[Cardinality, ...] = get_args(Cardinality)

@@ -10,10 +10,10 @@ from pathlib import Path
 import platformdirs
 from rapidfuzz import process
 
+from cear.core.errors import DataError, UnknownName
 from cear.data.download import download as download_files
 from cear.data.draft import TextRule
 from cear.data.named import NAMED
-from cear.errors import DataError, UnknownName
 
 DATA_VARIABLE = "CEAR_DATA"
 CACHE_VARIABLE = "CEAR_CACHE"

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from cear.core.types import Bools, Ints, Split
 from cear.data.draft import FACT, ReadOptions
 from cear.data.numbering import by_appearance
-from cear.nouns import Bools, Ints, Split
 
 
 def split_facts(facts: pl.DataFrame, options: ReadOptions) -> dict[Split, pl.DataFrame]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
+from cear.core.errors import DataError
 from cear.data.lines import LINE, BadLine, Shape, read_line_by_line
-from cear.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

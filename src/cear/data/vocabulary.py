@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 from rapidfuzz import process, utils
 
-from cear.errors import AmbiguousName, DataError, UnknownName
+from cear.core.errors import AmbiguousName, DataError, UnknownName
 
 SCHEMA = pl.Schema({"id": pl.String(), "name": pl.String(), "description": pl.String()})
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cear.core.errors import DataError, MismatchError
+from cear.core.progress import Progress, silent
+from cear.core.types import SIDES, SPLITS, Bools, Ints, Queries, Ragged, Ranks, Split, TieRule
 from cear.data import CARDINALITIES, KnowledgeBase, KnownAnswers, cardinalities
-from cear.errors import DataError, MismatchError
 from cear.evaluation.leaks import LeakReport, find_leak_in_ranks, refuse_leaks
 from cear.evaluation.measures import STANDARD, Hits, Measure, Values, measure
 from cear.evaluation.ranking import rank_under_filters
 from cear.evaluation.resampling import bootstrap_means, percentiles
 from cear.evaluation.scores import ScoresEntities
-from cear.nouns import SIDES, SPLITS, Bools, Ints, Queries, Ragged, Ranks, Split, TieRule
-from cear.progress import Progress, silent
 
 UNSEEN = "unseen"  # the cardinality of a relation that no training fact has
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from cear.errors import LeakError
+from cear.core.errors import LeakError
+from cear.core.types import NO_ENTITY, Bools, Candidates, Ints, Ragged, Ranks
 from cear.evaluation.ranking import rank
-from cear.nouns import NO_ENTITY, Bools, Candidates, Ints, Ragged, Ranks
 
 MAX_SHARE = 0.25  # of the checked queries that may show the sign
 MIN_MARKED = 10  # queries that must show it before we speak: a handful can be chance in a tiny knowledge base

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cear.nouns import Ranks, TieRule
+from cear.core.types import Ranks, TieRule
 
 Values = npt.NDArray[np.float64]
 

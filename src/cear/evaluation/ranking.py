@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.core.errors import ScoreError
+from cear.core.progress import Progress, silent
+from cear.core.types import Bools, Floats, Ints, Queries, Ragged, Ranks
 from cear.data import KnownAnswers
-from cear.errors import ScoreError
 from cear.evaluation.scores import ScoresEntities, blocks, finite, refuse_outsiders, score
-from cear.nouns import Bools, Floats, Ints, Queries, Ragged, Ranks
-from cear.progress import Progress, silent
 
 AnswersOfRow = Callable[[int], Ints]
 Golds = Ints | Ragged  # an entity per query, or a row of mentions

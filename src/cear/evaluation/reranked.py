@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from cear.candidates import Lists, among
+from cear.core.errors import MismatchError, ScoreError
+from cear.core.types import NO_ENTITY, SPLITS, Bools, Floats, Ints, Ranks
 from cear.data import KnowledgeBase, KnownAnswers
-from cear.errors import MismatchError, ScoreError
 from cear.evaluation.evaluation import Evaluation
 from cear.evaluation.ranking import Golds, as_mentions
-from cear.nouns import NO_ENTITY, SPLITS, Bools, Floats, Ints, Ranks
 
 
 def rank_in_lists(

@@ -8,8 +8,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from cear.errors import ScoreError
-from cear.nouns import Floats, Ints, Queries
+from cear.core.errors import ScoreError
+from cear.core.types import Floats, Ints, Queries
 
 MEMORY = 128 * 2**20  # bytes of scores in a block: large enough for fast matrix products, small for any laptop
 

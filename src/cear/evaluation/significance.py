@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cear.errors import MismatchError
+from cear.core.errors import MismatchError
 from cear.evaluation.evaluation import Evaluation
 from cear.evaluation.measures import MRR, Hits, Measure, Values
 from cear.evaluation.resampling import bootstrap_means, percentiles, sign_flip_means

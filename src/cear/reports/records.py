@@ -8,9 +8,9 @@ from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
-from cear.errors import DataError
+from cear.core.errors import DataError
+from cear.core.files import read_json, write_json
 from cear.evaluation import Evaluation, Intervals, Summary, compare, confusion
-from cear.files import read_json, write_json
 from cear.reports.machine_paths import clean
 from cear.reports.provenance import Provenance
 

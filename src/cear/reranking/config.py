@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
-from cear.settings import Settings
+from cear.core.settings import Settings
 from cear.texts import EMBEDDED, Init
 
 

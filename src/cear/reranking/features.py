@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from cear.nouns import NO_ENTITY, Candidates, Floats
+from cear.core.types import NO_ENTITY, Candidates, Floats
 
 N_FEATURES = 3
 _FLOOR = -20.0  # below this a log-probability says little more

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cear.candidates import Lists
+from cear.core.types import Bools, Candidates, Floats, Ints
 from cear.data import KnowledgeBase
-from cear.nouns import Bools, Candidates, Floats, Ints
 from cear.reranking.features import log_probabilities
 
 EDGES = (1, 2, 4, 11, 51)  # known training answers of a query: 0, 1, 2-3, 4-10, 11-50, more

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
+from cear.core.errors import ConfigError
+from cear.core.files import read_json, replacing, write_json
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError
-from cear.files import read_json, replacing, write_json
 from cear.reranking.reranker import ENCODER, SequenceReranker
 
 if TYPE_CHECKING:

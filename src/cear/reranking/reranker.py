@@ -10,16 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from cear.candidates import Lists, Retrievers
+from cear.core.files import read_json, write_json
+from cear.core.progress import Progress, silent
+from cear.core.tensors import read_tensors, write_tensors
+from cear.core.types import NO_ENTITY, Bools, Floats, Ints, Queries
 from cear.data import KnowledgeBase
-from cear.files import read_json, write_json
-from cear.nouns import NO_ENTITY, Bools, Floats, Ints, Queries
-from cear.progress import Progress, silent
 from cear.reranking.config import RerankerConfig, SequenceConfig
 from cear.reranking.features import stage1_features
 from cear.reranking.model import CrossEntityModel
 from cear.reranking.sequences import Assembler, SequenceBatch
 from cear.reranking.surface import surface_forms
-from cear.tensors import read_tensors, write_tensors
 from cear.texts import fill, load_encoder, positions, special_tokens
 
 HEAD, CONFIG, ENCODER = "head.safetensors", "reranker.json", "encoder"

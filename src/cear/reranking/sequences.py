@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cear.errors import ConfigError
-from cear.nouns import NO_ENTITY, Ints, Queries, Ragged
+from cear.core.errors import ConfigError
+from cear.core.types import NO_ENTITY, Ints, Queries, Ragged
 from cear.reranking.surface import SurfaceForms, concatenate, cut, surround
 from cear.texts import SpecialTokens
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cear.core.types import Ints, Ragged
 from cear.data import KnowledgeBase
-from cear.nouns import Ints, Ragged
 from cear.texts import texts
 
 if TYPE_CHECKING:

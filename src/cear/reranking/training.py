@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from cear.candidates import Lists, labels
+from cear.core.errors import DataError
+from cear.core.progress import Progress, silent
+from cear.core.types import NO_ENTITY, Floats, Ints
 from cear.data import KnowledgeBase, KnownAnswers
-from cear.errors import DataError
-from cear.nouns import NO_ENTITY, Floats, Ints
-from cear.progress import Progress, silent
 from cear.reranking.losses import LIST_LOSSES
 from cear.reranking.reranker import Reranker, Trainable
 from cear.texts import deal

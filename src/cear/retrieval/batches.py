@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.core.types import Floats, Ints, Queries, Ragged
 from cear.data import KnownAnswers
-from cear.nouns import Floats, Ints, Queries, Ragged
 
 
 @dataclass(frozen=True, eq=False)

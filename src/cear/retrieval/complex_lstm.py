@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from cear.nouns import Ints
+from cear.core.types import Ints
 from cear.retrieval.complex import ComplExForm, conjugate
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.names import UNKNOWN, Names, Words

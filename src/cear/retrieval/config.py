@@ -6,10 +6,10 @@ from typing import Literal, Self
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
 
+from cear.core.settings import Settings
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.rules.config import RulesConfig
 from cear.retrieval.text.config import TextConfig
-from cear.settings import Settings
 
 
 class LossConfig(Settings):

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cear.retrieval.threads import torch_threads
+from cear.core.threads import torch_threads
 
 _TINIEST = 1e-30  # far below what float32 adds to a square, and enough for the square root's gradient
 _TINY = 1e-12  # under the square root: keeps the gradient finite where query and entity coincide

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from cear.nouns import Queries
+from cear.core.types import Queries
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.scorer import DotProductScorer, Embedding
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import torch
 
+from cear.core.errors import ConfigError
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError
 from cear.retrieval.complex import ComplEx
 from cear.retrieval.complex_lstm import ComplExLSTM
 from cear.retrieval.config import Stage1Config

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from cear.core.types import Bools, Ints
 from cear.data import KnowledgeBase
-from cear.nouns import Bools, Ints
 from cear.retrieval.config import LstmConfig
 from cear.retrieval.extreme_text.texts import numbered, words_of
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from cear.nouns import Queries
+from cear.core.types import Queries
 from cear.retrieval.complex import multiply
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.distances import Distance, modulus

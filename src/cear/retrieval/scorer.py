@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from cear.core.errors import ConfigError
+from cear.core.progress import Progress, silent
+from cear.core.types import Candidates, Ints, Queries
 from cear.data import KnownAnswers
-from cear.errors import ConfigError
-from cear.nouns import Candidates, Ints, Queries
-from cear.progress import Progress, silent
 
 
 class Retriever(Protocol):

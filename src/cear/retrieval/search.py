@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cear.core.errors import ScoreError
+from cear.core.progress import Progress, silent
+from cear.core.types import NO_ENTITY, Candidates, Queries, Ragged
 from cear.data import KnownAnswers
-from cear.errors import ScoreError
-from cear.nouns import NO_ENTITY, Candidates, Queries, Ragged
-from cear.progress import Progress, silent
 from cear.retrieval.scorer import DotProductScorer, Retriever, SearchesItself
 
 _MIN_QUERIES = 64  # in a block: fewer waste the processor

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from cear.core.errors import MismatchError
+from cear.core.files import read_json, write_json
+from cear.core.progress import Progress, silent
 from cear.data import KnowledgeBase
-from cear.errors import MismatchError
-from cear.files import read_json, write_json
-from cear.progress import Progress, silent
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, origin_of, train_extreme_text
 from cear.retrieval.models import scorer_for

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cear.core.progress import Progress, silent
 from cear.data import KnowledgeBase
-from cear.progress import Progress, silent
 from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
 from cear.retrieval.config import Stage1Config
 from cear.retrieval.losses import LOSSES

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cear.nouns import Ints
+from cear.core.types import Ints
 
 _POOL = 50  # batches whose sequences are sorted together: little padding, and still random batches
 

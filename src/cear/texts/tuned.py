@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from cear.errors import ConfigError
-from cear.progress import Progress, silent
+from cear.core.errors import ConfigError
+from cear.core.progress import Progress, silent
 from cear.texts.encoders import load_encoder, positions
 from cear.texts.vectors import pooled
 

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.core.progress import Progress, silent
+from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase, cache_root
-from cear.progress import Progress, silent
-from cear.tensors import read_tensors, write_tensors
 from cear.texts.batches import fill
 from cear.texts.encoders import load_encoder
 from cear.texts.lines import texts

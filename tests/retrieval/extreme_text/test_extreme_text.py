@@ -10,17 +10,17 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from cear.core.errors import DataError, MismatchError, OutOfTime, ScoreError
+from cear.core.tensors import read_tensors
+from cear.core.types import SIDES, Ints, Queries, Side
 from cear.data import KnowledgeBase
-from cear.errors import DataError, MismatchError, OutOfTime, ScoreError
 from cear.evaluation import evaluate
-from cear.nouns import SIDES, Ints, Queries, Side
 from cear.retrieval import ExtremeText, ExtremeTextConfig, top_k, train_extreme_text
 from cear.retrieval.extreme_text import kernels, searching, training
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.kernels import Weights
 from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.side import SideModel
-from cear.tensors import read_tensors
 from cear.training import Deadline
 
 SMALL = ExtremeTextConfig(dim=16, epochs=8, buckets=1000, pair_bits=12)

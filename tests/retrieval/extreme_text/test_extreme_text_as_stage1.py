@@ -12,9 +12,9 @@ import torch
 
 from cear.candidates import CandidatesConfig, CrossfitConfig, crossfit_folds, fold_by_pair, hold_out
 from cear.config import RunConfig
+from cear.core.errors import ConfigError, MismatchError, OutOfTime
+from cear.core.types import SIDES
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError, MismatchError, OutOfTime
-from cear.nouns import SIDES
 from cear.pipeline import Run, open_run, run
 from cear.retrieval import (
     ExtremeText,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cear.nouns import Ints
+from cear.core.types import Ints
 from cear.retrieval.extreme_text.huffman import huffman_tree
 from cear.retrieval.extreme_text.kmeans import kmeans_tree
 from cear.retrieval.extreme_text.tree import NO_LABEL, LabelTree, label_tree

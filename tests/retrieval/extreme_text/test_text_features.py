@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cear.core.types import NO_ENTITY, Ragged
 from cear.data import KnowledgeBase
-from cear.nouns import NO_ENTITY, Ragged
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.frequent import FrequentAnswers

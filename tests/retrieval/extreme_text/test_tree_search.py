@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cear.nouns import NO_ENTITY, Ints, Ragged
+from cear.core.types import NO_ENTITY, Ints, Ragged
 from cear.retrieval.extreme_text.huffman import huffman_tree
 from cear.retrieval.extreme_text.kernels import Weights, slot
 from cear.retrieval.extreme_text.kmeans import kmeans_tree

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from cear.core.errors import ConfigError, DataError, MismatchError
+from cear.core.types import Ints, Queries
 from cear.data import KnowledgeBase, Vocabulary
-from cear.errors import ConfigError, DataError, MismatchError
 from cear.evaluation import evaluate
-from cear.nouns import Ints, Queries
 from cear.retrieval import (
     RuleBook,
     RuleRetriever,

@@ -11,8 +11,8 @@ import torch
 
 from cear.candidates import CandidatesConfig, CrossfitConfig, crossfit_folds, fold_by_pair
 from cear.config import RunConfig
+from cear.core.errors import ConfigError, MismatchError
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError, MismatchError
 from cear.pipeline import Run, open_run, run
 from cear.retrieval import RuleRetriever, RulesConfig, Stage1Config, build_scorer, learn_rules, top_k, train_stage1
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cear.nouns import Queries
+from cear.core.types import Queries
 from cear.retrieval.rules import RuleRetriever, RulesConfig, learn_rules
 from cear.retrieval.rules.config import KindWeights
 

@@ -12,8 +12,8 @@ import torch
 
 from cear.candidates import CandidatesConfig, CrossfitConfig, crossfit_folds, fold_by_pair, hold_out
 from cear.config import RunConfig
+from cear.core.errors import ConfigError
 from cear.data import KnowledgeBase
-from cear.errors import ConfigError
 from cear.pipeline import Run, open_run, run
 from cear.retrieval import Stage1Config, TextScorer, load_stage1, top_k, train_stage1
 from cear.texts import TunedVectors, text_vectors

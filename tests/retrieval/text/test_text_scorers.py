@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from cear.core.types import Queries
 from cear.data import KnowledgeBase, Vocabulary
-from cear.nouns import Queries
 from cear.retrieval import TextConfig, TextScorer
 from cear.retrieval.batches import TrainingQueries
 from cear.retrieval.text.batches import TextQueries, depth_first, nearest

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from cear.core.types import Queries
 from cear.data import Vocabulary
-from cear.nouns import Queries
 from cear.retrieval import TextConfig
 from cear.retrieval.text.pieces import Pieces
 from cear.retrieval.text.words import Directions, WordVectors

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cear.core.types import SPLITS, Split
 from cear.data.checks.splits import HELD_OUT
 from cear.data.checks.words import EXAMPLES, in_words
 from cear.data.findings import Finding, Severity
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.relation_shapes import Lookalikes, lookalikes, readable_from
-from cear.nouns import SPLITS, Split
 
 WORTH_A_WARNING = 0.01  # the share of a split's facts that training may give away unremarked
 

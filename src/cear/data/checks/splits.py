@@ -8,12 +8,12 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from cear.core.types import SPLITS, Bools, Ints, Split
 from cear.data.checks.words import EXAMPLES, in_words
 from cear.data.draft import FACT
 from cear.data.findings import Finding, Severity
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.vocabulary import Vocabulary
-from cear.nouns import SPLITS, Bools, Ints, Split
 
 HELD_OUT: tuple[Split, ...] = ("valid", "test")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cear.core.types import Ints
 from cear.data.knowledge_base import KnowledgeBase
-from cear.nouns import Ints
 
 EXAMPLES = 5
 

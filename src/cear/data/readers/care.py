@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
+from cear.core.types import SPLITS
 from cear.data.draft import FACT, Draft, DraftMentions, ReadOptions
 from cear.data.readers.clusters import read_clusters
 from cear.data.readers.numbered import read_facts, read_ids
-from cear.nouns import SPLITS
 
 VOCABULARIES = ("ent2id.txt", "rel2id.txt")
 CLUSTERS = "gold_npclust.txt"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
+from cear.core.errors import DataError
 from cear.data.draft import FACT, Draft, ReadOptions
 from cear.data.lines import LINE, BadLine, Shape, first_lines
 from cear.data.splitting import split_facts
 from cear.data.tables import Table, read_table, refuse
-from cear.errors import DataError
 
 SHAPES = {
     ".tsv": Shape(FACT),

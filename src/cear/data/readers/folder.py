@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cear.core.errors import DataError
+from cear.core.types import SPLITS, Split
 from cear.data.draft import FACT, Draft, ReadOptions
 from cear.data.lines import Shape
 from cear.data.readers.texts import read_texts
 from cear.data.tables import Table, read_table
-from cear.errors import DataError
-from cear.nouns import SPLITS, Split
 
 STEMS: dict[Split, tuple[str, ...]] = {"train": ("train",), "valid": ("valid", "dev"), "test": ("test",)}
 _SHAPE = Shape(FACT)

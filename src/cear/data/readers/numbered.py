@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from cear.core.errors import DataError
 from cear.data.lines import LINE, BadLine, Shape, first_lines
 from cear.data.readers.texts import repeats
 from cear.data.tables import Table, read_table, refuse
-from cear.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,11 +8,11 @@ from typing import get_args
 
 import polars as pl
 
+from cear.core.errors import DataError
+from cear.core.types import Split
 from cear.data.draft import FACT, Draft, DraftMentions, ReadOptions, Variant
 from cear.data.lines import LINE, BadLine, Shape, first_lines
 from cear.data.tables import Table, read_table, refuse
-from cear.errors import DataError
-from cear.nouns import Split
 
 HELD_OUT: dict[Split, str] = {"valid": "validation_data_linked.txt", "test": "test_data.txt"}
 MENTIONS = ("subject mentions", "object mentions")

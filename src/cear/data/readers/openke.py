@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cear.core.types import SPLITS
 from cear.data.draft import FACT, Draft, ReadOptions
 from cear.data.readers.numbered import read_facts, read_ids
 from cear.data.readers.texts import read_texts
-from cear.nouns import SPLITS
 
 VOCABULARIES = ("entity2id.txt", "relation2id.txt")
 ROW = ("subject", "object", "relation")  # OpenKE's order

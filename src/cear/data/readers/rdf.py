@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 import polars as pl
 
+from cear.core.errors import DataError
 from cear.data.draft import FACT, TEXT, Draft, ReadOptions
 from cear.data.splitting import split_facts
-from cear.errors import DataError
 
 SUFFIXES = (".nt", ".ttl")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cear.candidates import Lists, Retrievers, scores_of
-from cear.nouns import NO_ENTITY, Candidates, Floats, Ints
+from cear.core.types import NO_ENTITY, Candidates, Floats, Ints
 from cear.reranking.config import WideConfig
 from cear.reranking.features import stage1_features
 from cear.reranking.wide.graph import N_GRAPH, GraphFeatures, Reals

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cear.candidates import Lists
-from cear.nouns import NO_ENTITY, Floats, Ints
+from cear.core.types import NO_ENTITY, Floats, Ints
 
 NAMES = (
     "degree of the candidate",

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from cear.candidates import Lists, Retrievers
-from cear.errors import ConfigError
-from cear.files import read_json, write_json
-from cear.nouns import NO_ENTITY, Bools, Floats, Ints
-from cear.progress import Progress, silent
+from cear.core.errors import ConfigError
+from cear.core.files import read_json, write_json
+from cear.core.progress import Progress, silent
+from cear.core.tensors import read_tensors, write_tensors
+from cear.core.types import NO_ENTITY, Bools, Floats, Ints
 from cear.reranking.config import EndToEndConfig, WideConfig
 from cear.reranking.wide.evidence import Evidence, n_numbers
 from cear.reranking.wide.model import WideBatch, WideModel
 from cear.retrieval import DotProductScorer, Retriever
-from cear.tensors import read_tensors, write_tensors
 from cear.texts import KeptVectors, TunedVectors, fill, text_vectors, texts
 
 WEIGHTS, CONFIG = "wide.safetensors", "reranker.json"

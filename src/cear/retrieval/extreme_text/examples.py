@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cear.core.errors import DataError
+from cear.core.types import NO_ENTITY, Ints, Ragged, Side
 from cear.data import KnowledgeBase
-from cear.errors import DataError
-from cear.nouns import NO_ENTITY, Ints, Ragged, Side
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.frequent import FrequentAnswers
 from cear.retrieval.extreme_text.side import QueryTexts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cear.nouns import NO_ENTITY, Ints
+from cear.core.types import NO_ENTITY, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from cear.nouns import Ints
+from cear.core.types import Ints
 from cear.retrieval.extreme_text.tree import LabelTree, label_tree
 
 

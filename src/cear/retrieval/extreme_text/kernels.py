@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from cear.nouns import Floats, Ints
+from cear.core.types import Floats, Ints
 from cear.retrieval.extreme_text.tree import ROOT
 
 ROLES = 3  # of a text in a query: entity, relation, frequent answer

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from cear.nouns import Floats
+from cear.core.types import Floats
 from cear.retrieval.extreme_text.tree import LabelTree, label_tree
 
 _ROUNDS = 10  # of assigning labels and moving centres; later ones change little

@@ -9,13 +9,13 @@ from typing import Self
 import numpy as np
 import torch
 
+from cear.core.tensors import read_tensors, write_tensors
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.fresh import fresh_model
 from cear.retrieval.extreme_text.kernels import Weights
 from cear.retrieval.extreme_text.origin import Origin, refuse_others
 from cear.retrieval.extreme_text.side import SideModel
-from cear.tensors import read_tensors, write_tensors
 
 
 @dataclass(frozen=True, eq=False)

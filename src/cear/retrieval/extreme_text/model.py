@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.core.progress import Progress, silent
+from cear.core.tensors import read_tensors
+from cear.core.types import NO_ENTITY, Bools, Candidates, Floats, Ints, Queries, Ragged, Side
 from cear.data import KnownAnswers
-from cear.nouns import NO_ENTITY, Bools, Candidates, Floats, Ints, Queries, Ragged, Side
-from cear.progress import Progress, silent
 from cear.retrieval.extreme_text.origin import Origin, refuse_others
 from cear.retrieval.extreme_text.side import SideModel
-from cear.tensors import read_tensors
 
 _BLOCK = 1024  # queries between two steps of a progress bar
 

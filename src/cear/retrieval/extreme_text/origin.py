@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from cear.core.errors import MismatchError
 from cear.data import KnowledgeBase
-from cear.errors import MismatchError
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 
 Origin = Mapping[str, str]

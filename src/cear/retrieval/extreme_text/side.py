@@ -10,11 +10,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from cear.nouns import NO_ENTITY, Candidates, Ints, Ragged
+from cear.core.threads import torch_threads
+from cear.core.types import NO_ENTITY, Candidates, Ints, Ragged
 from cear.retrieval.extreme_text import searching
 from cear.retrieval.extreme_text.kernels import Texts, Weights
 from cear.retrieval.extreme_text.tree import LabelTree
-from cear.retrieval.threads import torch_threads
 
 Vectors = npt.NDArray[np.float32]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from cear.nouns import Bools, Ints, Ragged
+from cear.core.types import Bools, Ints, Ragged
 
 _WORD = r"[\p{L}\p{M}\p{N}]+"  # letters with their marks, and digits, of any script
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth's multiplicative hashing)

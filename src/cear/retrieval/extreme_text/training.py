@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from cear.core.errors import OutOfTime
+from cear.core.files import remove_leftovers
+from cear.core.progress import Bar, Progress, silent
+from cear.core.threads import torch_threads
+from cear.core.types import SIDES, Ints, Side
 from cear.data import KnowledgeBase
-from cear.errors import OutOfTime
-from cear.files import remove_leftovers
-from cear.nouns import SIDES, Ints, Side
-from cear.progress import Bar, Progress, silent
 from cear.retrieval.extreme_text import kernels
 from cear.retrieval.extreme_text.config import ExtremeTextConfig
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.model import ExtremeText, side_file
 from cear.retrieval.extreme_text.origin import origin_of
-from cear.retrieval.threads import torch_threads
 from cear.training import NO_DEADLINE, Deadline
 
 PART = 2**18  # examples between two looks at the clock

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from cear.nouns import Ints
+from cear.core.types import Ints
 
 ROOT = 0
 NO_LABEL = -1

@@ -12,8 +12,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from cear.nouns import Floats, Ints
-from cear.progress import Progress, silent
+from cear.core.progress import Progress, silent
+from cear.core.types import Floats, Ints
 from cear.retrieval.rules.config import RulesConfig
 from cear.retrieval.rules.counting import best_per_group
 from cear.retrieval.rules.graph import Graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from cear.settings import Settings
+from cear.core.settings import Settings
 
 
 class KindWeights(Settings):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from cear.nouns import Bools, Floats, Ints
+from cear.core.types import Bools, Floats, Ints
 
 
 def starts_run(ordered: npt.NDArray[np.integer]) -> Bools:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cear.nouns import Floats, Ints
+from cear.core.types import Floats, Ints
 from cear.retrieval.rules.graph import Graph
 from cear.retrieval.rules.rulebook import RuleBook
 

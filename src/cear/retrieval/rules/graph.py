@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cear.core.types import Ints, Ragged
 from cear.data import KnownAnswers
-from cear.nouns import Ints, Ragged
 
 
 @dataclass(frozen=True, slots=True, eq=False)

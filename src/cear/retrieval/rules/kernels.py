@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from cear.nouns import Floats, Ints, Queries
+from cear.core.types import Floats, Ints, Queries
 from cear.retrieval.rules.config import RulesConfig
 from cear.retrieval.rules.evidence import Evidence, Facts
 

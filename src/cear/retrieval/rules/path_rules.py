@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from cear.errors import ConfigError
-from cear.nouns import Floats, Ints
-from cear.progress import Progress, silent
+from cear.core.errors import ConfigError
+from cear.core.progress import Progress, silent
+from cear.core.types import Floats, Ints
 from cear.retrieval.rules.config import RulesConfig
 from cear.retrieval.rules.counting import best_per_group, starts_run, total_counts
 from cear.retrieval.rules.graph import Graph

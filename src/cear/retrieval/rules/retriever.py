@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cear.nouns import Floats, Ints, Queries
+from cear.core.types import Floats, Ints, Queries
 from cear.retrieval.rules.evidence import Evidence, Facts
 from cear.retrieval.rules.kernels import score_queries
 from cear.retrieval.rules.reasons import FiredRule, fired_rules

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import torch
 
-from cear.errors import MismatchError
-from cear.nouns import Ints
-from cear.progress import Progress, silent
+from cear.core.errors import MismatchError
+from cear.core.progress import Progress, silent
+from cear.core.tensors import read_tensors, write_tensors
+from cear.core.types import Ints
 from cear.retrieval.rules.attribute_rules import AttributeRules, learn_attribute_rules
 from cear.retrieval.rules.config import RulesConfig
 from cear.retrieval.rules.graph import Graph
 from cear.retrieval.rules.path_rules import PathRules, learn_path_rules
-from cear.tensors import read_tensors, write_tensors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import depth_first_order
 from torch import Tensor
 
+from cear.core.progress import Progress, silent
+from cear.core.types import Ints, Queries, Ragged
 from cear.data import KnownAnswers
-from cear.nouns import Ints, Queries, Ragged
-from cear.progress import Progress, silent
 from cear.retrieval.batches import TrainingQueries
 
 _NEIGHBOURS = 16  # of an entity, from which hard negatives are drawn

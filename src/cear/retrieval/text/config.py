@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from cear.settings import Settings
+from cear.core.settings import Settings
 from cear.texts import EMBEDDED
 
 

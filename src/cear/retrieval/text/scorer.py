@@ -11,7 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from cear.nouns import Queries
+from cear.core.types import Queries
 from cear.retrieval.scorer import DotProductScorer
 from cear.retrieval.text.config import TextConfig
 from cear.retrieval.text.pieces import Pieces

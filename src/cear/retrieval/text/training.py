@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cear.core.progress import Progress, silent
+from cear.core.types import Ints
 from cear.data import KnowledgeBase
-from cear.nouns import Ints
-from cear.progress import Progress, silent
 from cear.retrieval.batches import Batch
 from cear.retrieval.config import LossConfig, OptimizerConfig, RegularizerConfig, Stage1Config
 from cear.retrieval.scorer import Scorer

@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from cear.nouns import Ints, Queries
+from cear.core.types import Ints, Queries
 from cear.retrieval.scorer import Embedding
 from cear.retrieval.text.config import TextConfig
 from cear.retrieval.text.pieces import Pieces

@@ -8,8 +8,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from cear.errors import CearError, DataError
-from cear.files import replacing
+from cear.core.errors import CearError, DataError
+from cear.core.files import replacing
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:

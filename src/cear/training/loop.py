@@ -19,10 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cear.errors import MismatchError, OutOfTime
-from cear.files import remove_leftovers
-from cear.progress import Progress, silent
-from cear.tensors import read_tensors, write_tensors
+from cear.core.context import NO_DEADLINE, Deadline
+from cear.core.errors import MismatchError, OutOfTime
+from cear.core.files import remove_leftovers
+from cear.core.progress import Progress, silent
+from cear.core.tensors import read_tensors, write_tensors
 
 LATEST, BEST = "checkpoint.safetensors", "best.safetensors"
 
@@ -57,25 +58,6 @@ class Schedule:
     patience: int
     checkpoint_seconds: float = 60.0
     """Between two checkpoints inside an epoch; every epoch ends with one. Changes nothing in the result."""
-
-
-@dataclass(frozen=True)
-class Deadline:
-    """When a training has to stop, on the clock of `time.monotonic`. Changes nothing in the result."""
-
-    at: float = float("inf")
-
-    @classmethod
-    def after(cls, minutes: float | None) -> Deadline:
-        """The moment so many minutes from now; never for None."""
-        return cls() if minutes is None else cls(time.monotonic() + 60 * minutes)
-
-    def passed(self) -> bool:
-        """Whether it is time to stop."""
-        return time.monotonic() >= self.at
-
-
-NO_DEADLINE = Deadline()
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from cear.errors import ConfigError
+from cear.core.errors import ConfigError
 
 S = TypeVar("S", bound="Settings")
 

@@ -1,0 +1,1 @@
+"""The floor that every room stands on: errors, types, files, tensors, settings, progress, threads."""

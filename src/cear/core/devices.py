@@ -1,0 +1,52 @@
+"""The one boundary where arrays become tensors, and where tensors become arrays again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from cear.core.context import Precision
+from cear.core.errors import ConfigError
+
+
+def resolve(device: str) -> str:
+    """The device that a setting means; `auto` takes a GPU where there is one."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if device == "auto":
+        return next((name for name, found in there.items() if found), "cpu")
+    if not there.get(device.partition(":")[0], True):
+        raise ConfigError(f"device: {device} is not on this machine. Set it to auto, or to cpu.")
+    return device
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Where the weights of a module are."""
+    first = next((*module.parameters(), *module.buffers()), None)
+    return torch.device("cpu") if first is None else first.device
+
+
+def tensor(array: npt.NDArray[Any] | Tensor, device: torch.device | str) -> Tensor:
+    """An array as a tensor of a device; a tensor is moved there."""
+    if isinstance(array, Tensor):
+        return array.to(device)
+    return torch.as_tensor(np.ascontiguousarray(array), device=device)
+
+
+def array(values: Tensor) -> npt.NDArray[Any]:
+    """A tensor, wherever it is, as an array; half precision becomes float32, which numpy can rank."""
+    values = values.detach()
+    values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
+    return np.asarray(values.cpu().numpy())
+
+
+@contextmanager
+def computing(device: str | torch.device, precision: Precision) -> Iterator[None]:
+    """Matrix products in this precision, inside."""
+    with torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=precision == "bf16"):
+        yield

@@ -1,30 +1,33 @@
 """The seam of the system: the best k entities of each query, on disk, made so that Stage 2 learns from honest lists."""
 
 from cear.candidates.config import CandidatesConfig, CrossfitConfig
-from cear.candidates.crossfit import Fold, crossfit_folds, fold_by_pair, hold_out, joined
+from cear.candidates.crossfit import fold_by_pair, folds_of, hold_out
 from cear.candidates.files import read_lists, write_lists
-from cear.candidates.lists import Lists, Manifest, among, distinct_lists, labels, make_lists, sample_queries
-from cear.candidates.retrievers import Retrievers, load_retrievers, scores_of, train_retrievers
+from cear.candidates.lists import Known, Lists, Manifest, distinct_lists, joined, labels, make_lists, sample_queries
+from cear.candidates.retrievers import Found, Retrievers, union
+from cear.candidates.scored import AllScores, Scored, SearchedScores, score_block
 
 __all__ = [
+    "AllScores",
     "CandidatesConfig",
     "CrossfitConfig",
-    "Fold",
+    "Found",
+    "Known",
     "Lists",
     "Manifest",
     "Retrievers",
-    "among",
-    "crossfit_folds",
+    "Scored",
+    "SearchedScores",
     "distinct_lists",
     "fold_by_pair",
+    "folds_of",
     "hold_out",
     "joined",
     "labels",
-    "load_retrievers",
     "make_lists",
     "read_lists",
     "sample_queries",
-    "scores_of",
-    "train_retrievers",
+    "score_block",
+    "union",
     "write_lists",
 ]

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, StringConstraints, model_validator
 
 from cear.core.settings import Settings
-from cear.retrieval import Stage1Config
+from cear.retrieval import AnyRetriever
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=64)]
 
 
 class CrossfitConfig(Settings):
-    """Lists for training come from a Stage 1 that has not seen their facts."""
+    """Lists for training come from retrievers that have not seen their facts."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"use": "held_out_folds"}
 
     folds: int = Field(10, ge=2)
     """Training facts are dealt into so many folds."""
     by: Literal["pair", "fact"] = "pair"
     """pair holds out all facts of two entities together, as FB15K-237 does; fact each alone, as a random split does."""
-    use: PositiveInt = 1
-    """How many folds are held out in turn: each costs a training of Stage 1 and gives its share of lists."""
+    held_out_folds: PositiveInt = 1
+    """How many folds are held out in turn: each costs a training of the retrievers and gives its share of lists."""
     epochs: PositiveInt | None = None
     """Epochs of a fold's Stage 1; null takes those of Stage 1 itself."""
 
     @model_validator(mode="after")
     def _there_are_so_many_folds(self) -> Self:
-        if self.use > self.folds:
-            raise ValueError(f"use: {self.use} of {self.folds} folds cannot be held out")
+        if self.held_out_folds > self.folds:
+            raise ValueError(f"held_out_folds: {self.held_out_folds} of {self.folds} folds cannot be held out")
         return self
 
 
 class CandidatesConfig(Settings):
     """The lists that Stage 1 hands to Stage 2."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"also": "extra_retrievers"}
 
     k: PositiveInt = 40
     """Candidates of a query."""
@@ -40,12 +47,19 @@ class CandidatesConfig(Settings):
     """null is the paper's own way: training lists from the Stage 1 that saw their facts."""
     queries: PositiveInt | None = None
     """Training queries that lists are made of, drawn from those of each fold; null takes all. For millions of facts."""
-    also: dict[str, Stage1Config] = Field(default_factory=dict)
-    """Retrievers beside Stage 1, by name: their best candidates join the lists, their scores are inputs of `wide`."""
+    lists: str | None = None
+    """A file of lists to learn from that you made yourself (docs/reranking.md); null makes them."""
+    extra_retrievers: dict[Name, AnyRetriever] = Field(default_factory=dict)
+    """Retrievers beside Stage 1, by name: their best candidates join the lists, their scores are features of `wide`."""
+
+    @property
+    def held_out(self) -> bool:
+        """Whether the lists to learn from are of facts that their retrievers have not seen."""
+        return self.crossfit is not None and self.lists is None
 
     @model_validator(mode="after")
     def _something_is_left_to_learn(self) -> Self:
-        if self.crossfit is None and self.known == "drop":
+        if self.crossfit is None and self.known == "drop" and self.lists is None:
             raise ValueError(
                 "without crossfit every answer of a training list is a known one, so `known: drop` would leave "
                 "nothing to learn; set known: keep, or crossfit: {folds: 10}"

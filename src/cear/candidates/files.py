@@ -1,7 +1,8 @@
 """Candidate lists on disk: one Parquet file with its manifest inside, so that any model can fill one.
 
 Columns: `entity` and `relation` of the query (a relation r + R asks for the head), `candidates` and `scores` in
-rank order, all integers being those of the knowledge base that the manifest's digest names.
+rank order, all integers being those of the knowledge base that the manifest's digest names. Where the manifest names
+extra retrievers, `extra_scores` has their scores, candidate by candidate.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ _MANIFEST = "cear"  # the key of the manifest in the file's metadata
 
 def write_lists(path: Path, lists: Lists) -> None:
     """Write lists and their manifest, atomically."""
-    k = lists.candidates.k
-    table = pl.DataFrame(
-        {
-            "entity": lists.queries.entity,
-            "relation": lists.queries.relation,
-            "candidates": pl.Series(lists.candidates.entities.astype(np.int32), dtype=pl.Array(pl.Int32, k)),
-            "scores": pl.Series(lists.candidates.scores.astype(np.float32), dtype=pl.Array(pl.Float32, k)),
-        }
-    )
+    k, extra = lists.candidates.k, lists.extra.astype(np.float32).reshape(len(lists), -1)
+    columns = {
+        "entity": lists.queries.entity,
+        "relation": lists.queries.relation,
+        "candidates": pl.Series(lists.candidates.entities.astype(np.int32), dtype=pl.Array(pl.Int32, k)),
+        "scores": pl.Series(lists.candidates.scores.astype(np.float32), dtype=pl.Array(pl.Float32, k)),
+    }
+    if lists.manifest.extra:
+        columns["extra_scores"] = pl.Series(extra, dtype=pl.Array(pl.Float32, extra.shape[1]))
+    table = pl.DataFrame(columns)
     with replacing(path) as partial:
         table.write_parquet(partial, metadata={_MANIFEST: json.dumps(asdict(lists.manifest))})
 
@@ -47,17 +49,20 @@ def read_lists(path: Path, kb: KnowledgeBase) -> Lists:
             f"The candidates in {path} were made for {manifest.data!r} with digest {manifest.digest[:12]}; "
             f"this is {kb.name!r} with digest {kb.digest[:12]}. Make them again for this knowledge base."
         )
-    columns = _columns(path, manifest.k)
+    columns = _columns(path, manifest.k, len(manifest.extra))
     queries = Queries(columns["entity"], columns["relation"])
     candidates = Candidates(columns["candidates"], columns["scores"])
     _check(path, queries, candidates, kb)
-    return Lists(queries, candidates, manifest)
+    extra = columns["extra_scores"].reshape(len(queries), manifest.k, -1) if manifest.extra else None
+    return Lists(queries, candidates, manifest, extra)
 
 
-def _columns(path: Path, k: int) -> dict[str, npt.NDArray[Any]]:
+def _columns(path: Path, k: int, extra: int) -> dict[str, npt.NDArray[Any]]:
     """The columns of a file as arrays, whichever integers, floats and lists its writer chose."""
     ids, scores = pl.Array(pl.Int64, k), pl.Array(pl.Float32, k)
     wanted = pl.Schema({"entity": pl.Int64(), "relation": pl.Int64(), "candidates": ids, "scores": scores})
+    if extra:
+        wanted["extra_scores"] = pl.Array(pl.Float32, k * extra)
     try:
         table = pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in wanted.items())
     except pl.exceptions.PolarsError as error:

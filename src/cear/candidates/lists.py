@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from cear.candidates.retrievers import Retrievers
 from cear.core.errors import MismatchError
 from cear.core.progress import Progress, silent
-from cear.core.types import NO_ENTITY, Bools, Candidates, Ints, Queries, Ragged
+from cear.core.types import Bools, Candidates, Floats, Ints, Queries
 from cear.data import KnownAnswers
 
 Known = Literal["keep", "drop"]
@@ -31,15 +32,19 @@ class Manifest:
     """Whether training answers were left in the lists."""
     model: str
     """Who made the lists."""
+    extra: list[str] = field(default_factory=list)
+    """The retrievers beside it, whose scores are there too."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The candidates of some queries of a knowledge base."""
+    """The candidates of some queries of a knowledge base, with what every retriever says of them."""
 
     queries: Queries
     candidates: Candidates
     manifest: Manifest
+    extra_scores: Floats | None = None
+    """By the retrievers beside Stage 1, (query, candidate, retriever); -inf where padded, None for no such."""
 
     def __post_init__(self) -> None:
         if len(self.queries) != len(self.candidates):
@@ -51,7 +56,14 @@ class Lists:
         return len(self.queries)
 
     def __getitem__(self, which: slice | Ints | Bools) -> Lists:
-        return Lists(self.queries[which], self.candidates[which], self.manifest)
+        extra = None if self.extra_scores is None else self.extra_scores[which]
+        return Lists(self.queries[which], self.candidates[which], self.manifest, extra)
+
+    @property
+    def extra(self) -> Floats:
+        """The scores of the retrievers beside Stage 1, (query, candidate, retriever), none of them where none are."""
+        shape = (*self.candidates.entities.shape, 0)
+        return np.zeros(shape, np.float32) if self.extra_scores is None else self.extra_scores
 
 
 def make_lists(retrievers: Retrievers, queries: Queries, manifest: Manifest, *, progress: Progress = silent) -> Lists:
@@ -63,8 +75,9 @@ def make_lists(retrievers: Retrievers, queries: Queries, manifest: Manifest, *, 
     kb = retrievers.kb
     drop = kb.known("train") if manifest.known == "drop" else None
     once, place = queries.distinct()
-    found = retrievers.top_k(once, min(manifest.k, kb.n_entities), drop=drop, progress=progress)
-    return Lists(queries, found[place], replace(manifest, k=found.k))
+    found = retrievers.search(once, min(manifest.k, kb.n_entities), drop=drop, progress=progress)
+    said = replace(manifest, k=found.candidates.k, extra=[*retrievers.extra])
+    return Lists(queries, found.candidates[place], said, found.extra_scores[place])
 
 
 def sample_queries(queries: Queries, n: int | None, *, seed: int) -> Queries:
@@ -83,12 +96,15 @@ def distinct_lists(lists: Lists) -> tuple[Lists, Ints]:
 
 def labels(lists: Lists, answers: KnownAnswers) -> Bools:
     """Which candidates are among these answers of their query, (query, candidate); pads never are."""
-    return among(lists.candidates.entities, answers.of_queries(lists.queries))
+    return answers.of_queries(lists.queries).contains(lists.candidates.entities)
 
 
-def among(entities: Ints, answers: Ragged) -> Bools:
-    """Which entities of each row are in the same row of `answers`, (row, candidate)."""
-    width = 1 + max(int(entities.max(initial=NO_ENTITY)), int(answers.values.max(initial=NO_ENTITY)))
-    key = np.arange(len(entities))[:, None] * width + entities
-    found: Bools = np.isin(key, answers.rows * width + answers.values) & (entities != NO_ENTITY)
-    return found
+def joined(parts: Sequence[Lists]) -> Lists:
+    """Several lists, one after the other."""
+    queries, found = [part.queries for part in parts], [part.candidates for part in parts]
+    return Lists(
+        Queries(np.concatenate([q.entity for q in queries]), np.concatenate([q.relation for q in queries])),
+        Candidates(np.concatenate([c.entities for c in found]), np.concatenate([c.scores for c in found])),
+        parts[0].manifest,
+        np.concatenate([part.extra for part in parts]),
+    )

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 
+from cear.candidates.scored import Scored, block_rows, score_block
+from cear.core.blocks import blocks
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, Candidates, Floats, Ints, Queries
 from cear.data import KnowledgeBase, KnownAnswers
-from cear.retrieval import Retriever, Stage1Config, load_stage1, top_k, train_stage1
-from cear.training import NO_DEADLINE, Deadline, State
+from cear.retrieval import Retriever
 
-ALSO = "also"
-_BLOCK = 256  # queries whose scores of all entities are in memory at a time
 
-ValidateOn = Callable[[KnowledgeBase], Callable[[Retriever], float]]
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Candidates of some queries, and what the extra retrievers say of them."""
+
+    candidates: Candidates
+    extra_scores: Floats  # (query, candidate, extra retriever); -inf where padded
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,58 +29,47 @@ class Retrievers:
 
     kb: KnowledgeBase
     first: Retriever
-    also: Mapping[str, Retriever]
+    extra: Mapping[str, Retriever] = field(default_factory=dict)
 
-    def top_k(
+    @property
+    def block_rows(self) -> int:
+        """How many queries are worked on at a time, so that memory is bounded."""
+        return block_rows(self.kb.n_entities, 1 + len(self.extra))
+
+    def score_block(self, queries: Queries) -> list[Scored]:
+        """What each retriever says of a block of queries, Stage 1 first."""
+        return [score_block(each, queries) for each in (self.first, *self.extra.values())]
+
+    def search(
         self, queries: Queries, k: int, *, drop: KnownAnswers | None = None, progress: Progress = silent
-    ) -> Candidates:
+    ) -> Found:
         """The k entities of each query that stand highest in any retriever, in the order of Stage 1's scores."""
-        found = top_k(self.first, queries, k, drop=drop, progress=progress)
-        if not self.also:
-            return found
-        others = [top_k(each, queries, k, drop=drop, progress=progress).entities for each in self.also.values()]
-        entities = _interleaved([found.entities, *others], k)
-        return _in_order(entities, scores_of(self.first, queries, entities))
+        parts = []
+        with progress("Finding candidates", len(queries)) as bar:
+            for block in blocks(len(queries), self.block_rows):
+                parts.append(union(self.score_block(queries[block]), k, drop))
+                bar.advance(block.stop - block.start)
+        return _joined(parts, k, len(self.extra))
 
 
-def scores_of(retriever: Retriever, queries: Queries, entities: Ints) -> Floats:
-    """The scores of given candidates of each query, (query, candidate); -inf where padded."""
-    scores = np.empty(entities.shape, np.float32)
-    with torch.inference_mode():
-        for start in range(0, len(queries), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            every = retriever.score_all(queries[block]).numpy()
-            scores[block] = np.take_along_axis(every, np.maximum(entities[block], 0), axis=1)
-    return np.where(entities == NO_ENTITY, -np.inf, scores)
+def union(scored: list[Scored], k: int, drop: KnownAnswers | None) -> Found:
+    """The k entities of each query with the best place in any ranking, in the order of the first's scores."""
+    best = [each.best(k, drop) for each in scored]
+    if len(scored) == 1:
+        return Found(best[0], np.zeros((*best[0].entities.shape, 0), np.float32))
+    entities = _interleaved([each.entities for each in best], k)
+    candidates = _in_order(entities, scored[0].of(entities).astype(np.float32))
+    extra = np.stack([each.of(candidates.entities).astype(np.float32) for each in scored[1:]], axis=-1)
+    return Found(candidates, extra)
 
 
-def train_retrievers(
-    kb: KnowledgeBase,
-    stage1: Stage1Config,
-    also: Mapping[str, Stage1Config],
-    folder: Path,
-    *,
-    validate_on: ValidateOn,
-    seed: int = 0,
-    deadline: Deadline = NO_DEADLINE,
-    progress: Progress = silent,
-) -> tuple[Retrievers, State]:
-    """Stage 1 in `folder`, the others inside it, and how Stage 1's training went; continues what is there."""
-
-    def train(config: Stage1Config, place: Path) -> tuple[Retriever, State]:
-        look = validate_on(kb)
-        return train_stage1(kb, config, place, validate=look, seed=seed, deadline=deadline, progress=progress)
-
-    first, state = train(stage1, folder)
-    return Retrievers(kb, first, {name: train(config, folder / ALSO / name)[0] for name, config in also.items()}), state
-
-
-def load_retrievers(
-    kb: KnowledgeBase, stage1: Stage1Config, also: Mapping[str, Stage1Config], folder: Path
-) -> Retrievers:
-    """The retrievers that `train_retrievers` left in a folder."""
-    others = {name: load_stage1(kb, config, folder / ALSO / name) for name, config in also.items()}
-    return Retrievers(kb, load_stage1(kb, stage1, folder), others)
+def _joined(parts: list[Found], k: int, extra: int) -> Found:
+    if not parts:
+        empty = Candidates(np.zeros((0, k), np.int64), np.zeros((0, k), np.float32))
+        return Found(empty, np.zeros((0, k, extra), np.float32))
+    entities = np.concatenate([part.candidates.entities for part in parts])
+    scores = np.concatenate([part.candidates.scores for part in parts])
+    return Found(Candidates(entities, scores), np.concatenate([part.extra_scores for part in parts]))
 
 
 def _interleaved(rankings: list[Ints], k: int) -> Ints:

@@ -41,6 +41,8 @@ class Context:
     """Where tensors are: cpu, cuda, cuda:1, mps; `cear.core.devices.resolve` makes one of `auto`."""
     precision: Precision = "fp32"
     """bf16 computes products in bfloat16; weights and sums stay in float32."""
+    accumulate: int = 1
+    """A batch is computed in so many parts, one after the other, to the same gradient: for little memory."""
     deadline: Deadline = NO_DEADLINE
     progress: Progress = silent
     download: bool = False

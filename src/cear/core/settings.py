@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Tag, ValidationError
 
 from cear.core.errors import ConfigError
 
@@ -16,6 +17,13 @@ class Settings(BaseModel):
     """A frozen group of settings; an unknown key is an error with the closest known one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Keys of earlier versions, and what to write instead."""
+
+    def settings_key(self) -> dict[str, Any]:
+        """Everything that decides a result, defaults included, as a value of JSON; kept things are found by it."""
+        return self.model_dump(mode="json")
 
     @classmethod
     def parse(cls: type[S], values: dict[str, Any], *, source: str) -> S:
@@ -28,28 +36,55 @@ class Settings(BaseModel):
 
 
 def _explain(root: type[BaseModel], problem: Any) -> str:
+    """A problem as a sentence: where, what, and what was probably meant."""
     path = [str(part) for part in problem["loc"]]
-    key = ".".join(path)
+    groups, keys = _follow(root, path if problem["type"] != "extra_forbidden" else path[:-1])
+    if problem["type"] == "union_tag_invalid":
+        return _no_such_tag(".".join(keys), problem["ctx"])
     if problem["type"] != "extra_forbidden":
-        return f"{key}: {problem['msg']}, but found {problem['input']!r}."
-    known = list({field: None for group in _groups(root, path[:-1]) for field in group.model_fields})
-    close = get_close_matches(path[-1], known, n=1)
+        return f"{'.'.join(keys)}: {problem['msg']}, but found {problem['input']!r}."
+    return _no_such_key(groups, keys, path[-1])
+
+
+def _no_such_key(groups: Sequence[type[BaseModel]], keys: list[str], key: str) -> str:
+    where = ".".join([*keys, key])
+    for group in groups:
+        if issubclass(group, Settings) and key in group.renamed:
+            return f"{where} is called otherwise now: {group.renamed[key]}"
+    known = list({field: None for group in groups for field in group.model_fields})
+    close = get_close_matches(key, known, n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
-    return f"{key}: no such setting. {hint}Known here: {', '.join(known)}."
+    return f"{where}: no such setting. {hint}Known here: {', '.join(known)}."
 
 
-def _groups(root: type[BaseModel], path: list[str]) -> list[type[BaseModel]]:
-    """The settings classes that a path leads to: settings, names in a dictionary, and kinds of a group."""
-    groups, parts = [root], iter(path)
+def _no_such_tag(where: str, context: Mapping[str, Any]) -> str:
+    tag, known = str(context["tag"]), str(context["expected_tags"]).replace("'", "").split(", ")
+    close = get_close_matches(tag, known, n=1)
+    hint = f"Did you mean {close[0]!r}? " if close else ""
+    return f"{where}: nothing is called {tag!r}. {hint}Known here: {', '.join(known)}."
+
+
+def _follow(root: type[BaseModel], path: list[str]) -> tuple[list[type[BaseModel]], list[str]]:
+    """The settings classes that a path leads to, and the path as a user writes it: without the kinds of a group."""
+    groups: list[type[BaseModel]] = [root]
+    tags: dict[str, type[BaseModel]] = {}
+    keys, parts = [], iter(path)
     for part in parts:
-        inside = [group.model_fields[part].annotation for group in groups if part in group.model_fields]
-        if not inside:
-            groups = [group for group in groups if group.model_fields["kind"].default == part]
+        if part in tags:  # the kind of the group that the path has just entered
+            groups, tags = [tags[part]], {}
             continue
-        groups = [each for annotation in inside for each in _settings_in(annotation)]
-        if any(get_origin(annotation) is dict for annotation in inside):
-            next(parts, None)
-    return groups
+        keys.append(part)
+        inside = [group.model_fields[part] for group in groups if part in group.model_fields]
+        annotations = [annotation for field in inside for annotation in (field.annotation, *field.metadata)]
+        groups = [each for annotation in annotations for each in _settings_in(annotation)]
+        tags = {tag: each for annotation in annotations for tag, each in _tagged_in(annotation)}
+        if any(_is_dictionary(annotation) for annotation in annotations) and (name := next(parts, None)) is not None:
+            keys.append(name)
+    return groups, keys
+
+
+def _is_dictionary(annotation: Any) -> bool:
+    return get_origin(annotation) is dict
 
 
 def _settings_in(annotation: Any) -> list[type[BaseModel]]:
@@ -57,3 +92,13 @@ def _settings_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [each for argument in get_args(annotation) for each in _settings_in(argument)]
+
+
+def _tagged_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The tags of a union and the settings that each stands for."""
+    arguments = get_args(annotation)
+    tags = [argument.tag for argument in arguments if isinstance(argument, Tag)]
+    for argument in arguments:
+        if tags and isinstance(argument, type) and issubclass(argument, BaseModel):
+            yield tags[0], argument
+        yield from _tagged_in(argument)

@@ -6,6 +6,7 @@ reciprocal of `r`. Arrays are numpy, int64 for ids, and are never changed after 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -101,6 +102,30 @@ class Candidates:
     def k(self) -> int:
         """The length of each list."""
         return int(self.entities.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedLists:
+    """The entities of each query in their final order; `NO_ENTITY` pads a ranking that has fewer."""
+
+    entities: Ints  # (query, place)
+    scores: Floats  # (query, place), by the last stage; NaN behind the re-ranked list, where Stage 1's order goes on
+    stage1_scores: Floats  # (query, place)
+    stage1_ranks: Ints  # (query, place), 1 is best; 0 where Stage 1 did not look that far
+    listed: Ints  # (query,), how many of the first places were re-ranked
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    def __getitem__(self, which: slice | Ints | Bools) -> RankedLists:
+        parts = (self.entities, self.scores, self.stage1_scores, self.stage1_ranks, self.listed)
+        return RankedLists(*(part[which] for part in parts))
+
+    @classmethod
+    def concat(cls, parts: Sequence[RankedLists]) -> RankedLists:
+        """The rankings of several blocks of queries, one after the other."""
+        columns = ("entities", "scores", "stage1_scores", "stage1_ranks", "listed")
+        return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,34 +1,36 @@
 """Filtered ranks with stated tie rules, measures, intervals, paired tests, and a check for leaks."""
 
-from cear.evaluation.evaluation import Evaluation, Intervals, Summary, evaluate, sample_facts
+from cear.evaluation.evaluation import Asked, Evaluation, Intervals, Summary, evaluate, sample_facts, valid_mrr
 from cear.evaluation.leaks import LeakReport, find_equal_score_leak, refuse_leaks
 from cear.evaluation.measures import MRR, STANDARD, Hits, Measure, measure
-from cear.evaluation.ranking import rank, rank_all, rank_under_filters
-from cear.evaluation.reranked import confusion, rank_in_lists, reranked
-from cear.evaluation.scores import ScoresEntities
+from cear.evaluation.ranking import Golds, as_mentions, rank, rank_all, rank_rows, rank_under_filters
+from cear.evaluation.scores import ScoresEntities, checked_scores
 from cear.evaluation.significance import Difference, compare
 
 __all__ = [
     "MRR",
     "STANDARD",
+    "Asked",
     "Difference",
     "Evaluation",
+    "Golds",
     "Hits",
     "Intervals",
     "LeakReport",
     "Measure",
     "ScoresEntities",
     "Summary",
+    "as_mentions",
+    "checked_scores",
     "compare",
-    "confusion",
     "evaluate",
     "find_equal_score_leak",
     "measure",
     "rank",
     "rank_all",
-    "rank_in_lists",
+    "rank_rows",
     "rank_under_filters",
     "refuse_leaks",
-    "reranked",
     "sample_facts",
+    "valid_mrr",
 ]

@@ -20,7 +20,7 @@ from cear.core.errors import ScoreError
 from cear.core.progress import Progress, silent
 from cear.core.types import Bools, Floats, Ints, Queries, Ragged, Ranks
 from cear.data import KnownAnswers
-from cear.evaluation.scores import ScoresEntities, blocks, finite, refuse_outsiders, score
+from cear.evaluation.scores import ScoresEntities, blocks, checked_scores, finite, refuse_outsiders
 
 AnswersOfRow = Callable[[int], Ints]
 Golds = Ints | Ragged  # an entity per query, or a row of mentions
@@ -47,7 +47,7 @@ def rank(scores: Tensor, gold: Golds, known: Ragged) -> Ranks:
     matrix = finite(scores, lambda row: f"query {row}")
     golds = as_mentions(gold)
     refuse_outsiders(golds.values, matrix.shape[1])
-    return _rank_rows(matrix, np.arange(len(golds)), golds, [known.row])[0]
+    return rank_rows(matrix, np.arange(len(golds)), golds, [known.row])[0]
 
 
 def rank_all(
@@ -84,17 +84,17 @@ def rank_under_filters(
     parts: list[list[Ranks]] = []
     with progress("Ranking", len(queries)) as bar, torch.no_grad():
         for first, last in blocks(scorer, distinct, block):
-            scores = score(scorer, distinct[first:last])
+            scores = checked_scores(scorer, distinct[first:last])
             here = order[slice(*np.searchsorted(row[order], [first, last]))]
             asked = golds.take(here)
             refuse_outsiders(asked.values, scores.shape[1])
             answers = [_answers_of_row(each, first) for each in known]
-            parts.append(_rank_rows(scores, row[here] - first, asked, answers))
+            parts.append(rank_rows(scores, row[here] - first, asked, answers))
             bar.advance(len(here))
     return {name: _reordered([part[i] for part in parts], order) for i, name in enumerate(filters)}
 
 
-def _rank_rows(scores: Floats, rows: Ints, golds: Ragged, filters: Sequence[AnswersOfRow | None]) -> list[Ranks]:
+def rank_rows(scores: Floats, rows: Ints, golds: Ragged, filters: Sequence[AnswersOfRow | None]) -> list[Ranks]:
     """The ranks of golds, each in its row of the scores, under each filter.
 
     A row at a time, through one small buffer: it stays in the processor's cache, which is several times

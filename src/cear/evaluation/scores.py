@@ -30,7 +30,8 @@ def blocks(scorer: ScoresEntities, queries: Queries, block: int | None) -> Itera
         yield first, min(first + (block or 1), len(queries))
 
 
-def score(scorer: ScoresEntities, queries: Queries) -> Floats:
+@torch.inference_mode()
+def checked_scores(scorer: ScoresEntities, queries: Queries) -> Floats:
     """The score of every entity as the answer of these queries, (query, entity), checked."""
     scores = scorer.score_all(queries)
     if scores.ndim != 2 or len(scores) != len(queries):

@@ -1,23 +1,31 @@
-"""Stage 2: the query and its candidates are read together and scored anew, in one sequence or one token each."""
+"""Stage 2: re-rankers that read the query and its candidates together, and the fusion of both stages."""
 
-from cear.reranking.config import RerankerConfig, SequenceConfig, WideConfig
 from cear.reranking.fusion import STAGE2_ALONE, Fusion, choose_fusion
-from cear.reranking.int8 import Int8Reranker
-from cear.reranking.reranker import Reranker, SequenceReranker, Trainable
-from cear.reranking.training import train_stage2
-from cear.reranking.wide import WideReranker
+from cear.reranking.registry import RERANKERS, AnyReranker, load_reranker
+from cear.reranking.reranker import Phase, Reranker, RerankerConfig, Trainable, Upstream
+from cear.reranking.sequence import SequenceConfig, SequenceReranker
+from cear.reranking.task import Examples, Stage2Task, Trained, train_phases
+from cear.reranking.wide import EndToEndConfig, WideConfig, WideReranker
 
 __all__ = [
+    "RERANKERS",
     "STAGE2_ALONE",
+    "AnyReranker",
+    "EndToEndConfig",
+    "Examples",
     "Fusion",
-    "Int8Reranker",
+    "Phase",
     "Reranker",
     "RerankerConfig",
     "SequenceConfig",
     "SequenceReranker",
+    "Stage2Task",
     "Trainable",
+    "Trained",
+    "Upstream",
     "WideConfig",
     "WideReranker",
     "choose_fusion",
-    "train_stage2",
+    "load_reranker",
+    "train_phases",
 ]

@@ -13,7 +13,7 @@ ListLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 def bce(scores: Tensor, positive: Tensor, real: Tensor) -> Tensor:
     """Binary cross-entropy of each candidate on its own, the mean over all of them: the paper's loss."""
     cells = nn.functional.binary_cross_entropy_with_logits(scores, positive.float(), reduction="none")
-    return cells[real].mean()
+    return (cells * real).sum() / real.sum()
 
 
 def softmax(scores: Tensor, positive: Tensor, real: Tensor) -> Tensor:

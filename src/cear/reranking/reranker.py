@@ -1,28 +1,28 @@
-"""A re-ranker: new scores for candidate lists. The contract of Stage 2, and the paper's way to keep it."""
+"""The contract of Stage 2: what a re-ranker is, what one that learns is, and what a plug-in is that makes one."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol
 
-import numpy as np
-import torch
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
-from cear.candidates import Lists, Retrievers
-from cear.core.files import read_json, write_json
+from cear.candidates import CandidatesConfig, Lists
+from cear.core.context import Context
+from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
-from cear.core.tensors import read_tensors, write_tensors
-from cear.core.types import NO_ENTITY, Bools, Floats, Ints, Queries
+from cear.core.settings import Settings
+from cear.core.types import Bools, Floats, Ints
 from cear.data import KnowledgeBase
-from cear.reranking.config import RerankerConfig, SequenceConfig
-from cear.reranking.features import stage1_features
-from cear.reranking.model import CrossEntityModel
-from cear.reranking.sequences import Assembler, SequenceBatch
-from cear.reranking.surface import surface_forms
-from cear.texts import fill, load_encoder, positions, special_tokens
+from cear.retrieval import Retriever
+from cear.texts import EMBEDDED
+from cear.training import Schedule
 
-HEAD, CONFIG, ENCODER = "head.safetensors", "reranker.json", "encoder"
+CONFIG = "reranker.json"  # the settings of a saved re-ranker
 
 
 class Reranker(Protocol):
@@ -43,20 +43,17 @@ class Trainable(Reranker, Protocol):
     def model(self) -> nn.Module:
         """Its weights."""
 
-    def inputs(self, lists: Lists, seen_by: Retrievers | None = None) -> Floats:
-        """The numbers it reads beside texts, (list, candidate, number), as these retrievers see them, or its own."""
+    def fit_normalizer(self, features: Floats) -> None:
+        """Take the scale of each feature from the lists that it will learn from."""
 
-    def prepare(self, inputs: Floats) -> None:
-        """See the inputs of all training lists before the first of them is learned from."""
-
-    def score(self, lists: Lists, inputs: Floats) -> Tensor:
+    def score(self, lists: Lists, features: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients."""
 
-    def settle(self, *, progress: Progress = silent) -> None:
-        """Bring what follows from the weights up to date, before they are judged."""
+    def refresh_cache(self, *, progress: Progress = silent) -> None:
+        """Bring what is kept of texts up to date with the weights, before they are judged."""
 
     def lengths(self, lists: Lists) -> Ints:
-        """The tokens that each list costs, (list,): what batches are filled by."""
+        """The tokens that each list costs, (list,): what batches are packed by."""
 
     def shortened(self, lists: Lists) -> Bools:
         """Which lists had to be cut to fit, (list,)."""
@@ -64,122 +61,104 @@ class Trainable(Reranker, Protocol):
     def parameter_groups(self) -> list[dict[str, Any]]:
         """Parameters with their learning rates, for an optimiser."""
 
-    def save_pretrained(self, folder: Path) -> None:
-        """Write what `from_pretrained` needs."""
-
-
-class SequenceReranker:
-    """Reads the query and all candidates of a list in one sequence."""
-
-    read_tokens: ClassVar[int] = 1000
-    """At most so many in a batch without gradients: what stays in the processor's cache is read a tenth faster."""
-
-    def __init__(self, kb: KnowledgeBase, config: SequenceConfig, *, seed: int = 0, download: bool = False) -> None:
-        self.config, self._seed = config, seed
-        language_model, self.tokenizer = load_encoder(
-            config.encoder, init=config.init, dropout=config.dropout, seed=seed, download=download
-        )
-        self.model = CrossEntityModel(language_model, config, seed=seed)
-        forms = surface_forms(kb, self.tokenizer, width=config.form_tokens, text=config.text)
-        self._assembler = Assembler(
-            forms, special_tokens(self.tokenizer), width=config.form_tokens, positions=positions(language_model)
-        )
-
-    @torch.inference_mode()
-    def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
-        """A score for each candidate; it depends on its own list alone, not on what shares its batch."""
-        self.model.eval()
-        features = stage1_features(lists.candidates)
-        scores = np.empty(lists.candidates.entities.shape, np.float32)
-        with progress("Re-ranking", len(lists)) as bar:
-            for rows in fill(self.lengths(lists), min(self.config.max_tokens, self.read_tokens)):
-                scores[rows] = self.score(lists[rows], features[rows]).numpy()
-                bar.advance(len(rows))
-        return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)
-
-    def inputs(self, lists: Lists, seen_by: Retrievers | None = None) -> Floats:
-        """What Stage 1 says, which the lists themselves tell."""
-        del seen_by
-        return stage1_features(lists.candidates)
-
-    def prepare(self, inputs: Floats) -> None:
-        """Nothing: the features have one scale for every list."""
-
-    def settle(self, *, progress: Progress = silent) -> None:
-        """Nothing: texts are read whenever a list is."""
-
-    def score(self, lists: Lists, inputs: Floats) -> Tensor:
-        """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
-        order = self._order(lists)
-        entities = np.take_along_axis(lists.candidates.entities, order, axis=1)
-        seen = torch.from_numpy(np.take_along_axis(inputs, order[..., None], axis=1))
-        scores: Tensor = self.model(self._assemble(lists.queries, entities), self._per_sequence(seen))
-        back = torch.from_numpy(np.argsort(order, axis=1))
-        return scores.view(entities.shape).gather(1, back)
-
-    def lengths(self, lists: Lists) -> Ints:
-        """The tokens that each list costs, (list,): what batches are filled by."""
-        entities = lists.candidates.entities
-        if self.config.attention == "cross":
-            return self._assembler.lengths(lists.queries, entities)
-        singles = self._assembler.lengths(*_one_at_a_time(lists.queries, entities)).reshape(entities.shape)
-        longest: Ints = singles.max(axis=1)
-        return longest * lists.candidates.k
-
-    def shortened(self, lists: Lists) -> Bools:
-        """Which lists have surface forms cut below the configured tokens, because they would not fit, (list,)."""
-        return self._assembler.widths(lists.queries, lists.candidates.entities) < self.config.form_tokens
-
-    def parameter_groups(self) -> list[dict[str, Any]]:
-        """One learning rate for the encoder and one for the head."""
-        head = [parameter for name, parameter in self.model.named_parameters() if not name.startswith("encoder.")]
-        return [
-            {"params": [*self.model.encoder.parameters()], "lr": self.config.learning_rate},
-            {"params": head, "lr": self.config.head_learning_rate},
-        ]
+    def phases(self) -> Sequence[Phase]:
+        """How it is trained: one phase after the other, each kept only if validation is better after it."""
 
     def save_pretrained(self, folder: Path) -> None:
-        """Write encoder, tokenizer, head and settings: all that `from_pretrained` needs beside the KB."""
-        self.model.encoder.save_pretrained(folder / ENCODER)
-        self.tokenizer.save_pretrained(folder / ENCODER)
-        head = {key: value for key, value in self.model.state_dict().items() if not key.startswith("encoder.")}
-        write_tensors(folder / HEAD, head)
-        write_json(folder / CONFIG, {"config": self.config.model_dump(), "seed": self._seed})
-
-    @classmethod
-    def from_pretrained(cls, folder: Path, kb: KnowledgeBase) -> Self:
-        """The re-ranker saved in a folder, for a knowledge base: its own, or another one's names."""
-        saved = read_json(folder / CONFIG)
-        config = SequenceConfig.parse(saved["config"], source=str(folder / CONFIG))
-        trained = config.model_copy(update={"encoder": str(folder / ENCODER), "init": "pretrained"})
-        reranker = cls(kb, trained, seed=saved["seed"])
-        reranker.config = config
-        encoder = {key: value for key, value in reranker.model.state_dict().items() if key.startswith("encoder.")}
-        reranker.model.load_state_dict(encoder | read_tensors(folder / HEAD)[0])  # a missing weight is an error
-        return reranker
-
-    def _order(self, lists: Lists) -> Ints:
-        """Where each candidate stands in the sequence, (list, candidate): Stage 1's order, or one drawn per list."""
-        entities = lists.candidates.entities
-        if self.config.order == "stage1":
-            return np.broadcast_to(np.arange(lists.candidates.k), entities.shape).copy()
-        # A function of the query alone, so that a list has one order whenever it is read; pads stay last.
-        draws = [
-            np.random.default_rng([self._seed, int(e), int(r)]).random(lists.candidates.k)
-            for e, r in zip(lists.queries.entity, lists.queries.relation, strict=True)
-        ]
-        return np.argsort(np.where(entities == NO_ENTITY, 2.0, np.array(draws)), axis=1, kind="stable")
-
-    def _assemble(self, queries: Queries, entities: Ints) -> SequenceBatch:
-        if self.config.attention == "independent":
-            queries, entities = _one_at_a_time(queries, entities)
-        return self._assembler.assemble(queries, entities)
-
-    def _per_sequence(self, features: Tensor) -> Tensor:
-        return features.flatten(0, 1).unsqueeze(1) if self.config.attention == "independent" else features
+        """Write what `RerankerConfig.load` needs."""
 
 
-def _one_at_a_time(queries: Queries, entities: Ints) -> tuple[Queries, Ints]:
-    """Each list as k lists of one candidate."""
-    k = entities.shape[1]
-    return Queries(np.repeat(queries.entity, k), np.repeat(queries.relation, k)), entities.reshape(-1, 1)
+@dataclass(frozen=True)
+class Phase:
+    """A phase of training: its name, and what makes of the best re-ranker so far the one that learns in it."""
+
+    name: str
+    open: Callable[[Any], Trainable]
+
+
+@dataclass(frozen=True, eq=False)
+class Upstream:
+    """What stands before a re-ranker: the knowledge base, and who makes its lists."""
+
+    kb: KnowledgeBase
+    extra: Sequence[str] = ()
+    """The retrievers beside Stage 1, whose scores the lists hold."""
+    fold_retriever: Retriever | None = None
+    """Stage 1 of the first fold, which has not seen the facts to learn from: for who reads its vectors."""
+
+
+class RerankerConfig(Settings, ABC):
+    """What every re-ranker is trained by, and what can be done with its settings: a plug-in is a subclass of this.
+
+    Its `kind` is a `Literal` with its name, under which it stands in `RERANKERS` or in the entry points
+    `cear.rerankers` of an installed package. Raise `version` whenever the same settings and lists would give another
+    re-ranker.
+    """
+
+    version: ClassVar[int] = 1
+    renamed: ClassVar[dict[str, str]] = {"lists": "lists_per_epoch"}
+
+    kind: str
+    """Which re-ranker."""
+    encoder: str = EMBEDDED
+    """Who reads the texts: embedded (all-MiniLM-L6-v2), a folder with a Hugging Face encoder, or a name on its hub."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """In hidden layers; attention has none, which keeps it fused."""
+    loss: Literal["bce", "softmax"] = "softmax"
+    """bce judges every candidate on its own, as the paper does; softmax compares them."""
+    learning_rate: PositiveFloat = 1e-3
+    """At the start; it falls linearly to zero."""
+    weight_decay: NonNegativeFloat = 0.01
+    """Of AdamW: what every weight shrinks by, times the learning rate, in each step."""
+    max_tokens: PositiveInt = 5000
+    """Tokens in a batch of training, padding included."""
+    lists_per_epoch: PositiveInt | None = None
+    """Training lists in an epoch, drawn anew each time; null takes all."""
+    epochs: PositiveInt = 10
+    """Passes over the training lists, at most."""
+    validate_facts: PositiveInt = 500
+    """Validation facts, two queries each, that choose the best epoch."""
+    patience: PositiveInt = 3
+    """Epochs without a better MRR before training stops early."""
+    seed: NonNegativeInt | None = None
+    """Of every random choice of Stage 2; null takes that of the run."""
+    checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
+    """Seconds between two checkpoints inside an epoch: what a kill may cost."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """What the training loop reads."""
+        return Schedule(self.epochs, 1, self.patience, self.checkpoint_seconds)
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether it reads vectors of Stage 1, those of the only fold that was held out."""
+        return False
+
+    def refuse_lists(self, candidates: CandidatesConfig) -> None:  # noqa: B027 - most learn from any lists
+        """Raise `ValueError` for lists that it must not learn from."""
+
+    def preflight(self, kb: KnowledgeBase, k: int, context: Context) -> None:  # noqa: B027 - most have nothing to refuse
+        """Raise `ConfigError` now for what could only fail later: an encoder that is missing or too small."""
+
+    @property
+    def feature_settings(self) -> dict[str, Any]:
+        """The settings that its features depend on: lists with the same ones are described once."""
+        return {}
+
+    @abstractmethod
+    def features_of(self, lists: Lists, seen: KnowledgeBase) -> Floats:
+        """What it reads beside texts, (list, candidate, feature), from the lists and the training facts of `seen`."""
+
+    @abstractmethod
+    def build(self, upstream: Upstream, context: Context) -> Trainable:
+        """A fresh re-ranker, before its training."""
+
+    @abstractmethod
+    def load(self, upstream: Upstream, folder: Path, context: Context) -> Reranker:
+        """The re-ranker that `Trainable.save_pretrained` left in a folder."""
+
+    def load_int8(self, upstream: Upstream, folder: Path, context: Context) -> Reranker:
+        """The same with weights of 8 bits, where it has such."""
+        del upstream, folder, context
+        raise ConfigError(f"int8 is for the encoder of `kind: sequence`; this is `kind: {self.kind}`. Leave it out.")

@@ -1,59 +1,89 @@
-"""Stage 1: fast scorers, rules and label trees that rank every entity, losses and training, and exact top-k search."""
+"""Stage 1: retrievers that rank every entity, one plug-in a file or folder, and exact top-k search."""
 
-from cear.retrieval.complex import ComplEx
-from cear.retrieval.complex_lstm import ComplExLSTM
-from cear.retrieval.config import Stage1Config
-from cear.retrieval.distmult import DistMult
-from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, train_extreme_text
-from cear.retrieval.models import MODELS, TEXT_MODELS, build_scorer, scorer_for
-from cear.retrieval.rotate import RotatE
+from cear.retrieval.complex import ComplEx, ComplExConfig
+from cear.retrieval.distances import Distance, DistanceConfig
+from cear.retrieval.distmult import DistMult, DistMultConfig
+from cear.retrieval.embeddings import (
+    EMBEDDINGS,
+    EmbeddingConfig,
+    Embeddings,
+    LstmConfig,
+    RowsConfig,
+    RowsEmbeddings,
+    TextProjectionConfig,
+    Vectors,
+)
+from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, TreeSettings, train_extreme_text
+from cear.retrieval.gradient import GradientConfig
+from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
+from cear.retrieval.registry import RETRIEVERS, AnyRetriever
+from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself
+from cear.retrieval.rotate import RotatE, RotatEConfig
 from cear.retrieval.rules import (
     Atom,
     FiredRule,
     RuleBook,
     RuleRetriever,
     RulesConfig,
+    RuleSettings,
     learn_rules,
     load_rules,
     save_rules,
 )
-from cear.retrieval.scorer import DotProductScorer, Retriever, Scorer, SearchesItself
-from cear.retrieval.search import top_k
-from cear.retrieval.stage1 import load_stage1, train_stage1
-from cear.retrieval.text.config import TextConfig
-from cear.retrieval.text.scorer import TextScorer
-from cear.retrieval.transe import TransE
+from cear.retrieval.scorer import DotProductScorer, Scorer
+from cear.retrieval.search import best_of, candidate_scores, top_k
+from cear.retrieval.text import TextConfig, TextScorer
+from cear.retrieval.transe import TransE, TransEConfig
 
 __all__ = [
-    "MODELS",
-    "TEXT_MODELS",
+    "EMBEDDINGS",
+    "LOSSES",
+    "RETRIEVERS",
+    "AnyRetriever",
     "Atom",
     "ComplEx",
-    "ComplExLSTM",
+    "ComplExConfig",
     "DistMult",
+    "DistMultConfig",
+    "Distance",
+    "DistanceConfig",
     "DotProductScorer",
+    "EmbeddingConfig",
+    "Embeddings",
     "ExtremeText",
     "ExtremeTextConfig",
     "FiredRule",
+    "Fitted",
+    "GradientConfig",
+    "Loss",
+    "LstmConfig",
     "Retriever",
+    "RetrieverConfig",
     "RotatE",
+    "RotatEConfig",
+    "RowsConfig",
+    "RowsEmbeddings",
     "RuleBook",
     "RuleRetriever",
+    "RuleSettings",
     "RulesConfig",
     "Scorer",
     "SearchesItself",
+    "SelfAdversarialLoss",
     "SideTraining",
-    "Stage1Config",
+    "SoftmaxLoss",
     "TextConfig",
+    "TextProjectionConfig",
     "TextScorer",
     "TransE",
-    "build_scorer",
+    "TransEConfig",
+    "TreeSettings",
+    "Vectors",
+    "best_of",
+    "candidate_scores",
     "learn_rules",
     "load_rules",
-    "load_stage1",
     "save_rules",
-    "scorer_for",
     "top_k",
     "train_extreme_text",
-    "train_stage1",
 ]

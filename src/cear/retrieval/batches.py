@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.core.devices import tensor
 from cear.core.types import Floats, Ints, Queries, Ragged
 from cear.data import KnownAnswers
 
@@ -28,32 +29,47 @@ class Batch:
     weights: Floats | None = None  # (fact,); None means that every fact counts once
 
     @cached_property
-    def facts(self) -> Tensor:
+    def facts(self) -> Ints:
         """One fact (s, r, o) per answer, reciprocal ones included, (fact, 3)."""
         rows = self.answers.rows
-        return torch.from_numpy(
-            np.stack([self.queries.entity[rows], self.queries.relation[rows], self.answers.values], axis=1)
-        )
+        return np.stack([self.queries.entity[rows], self.queries.relation[rows], self.answers.values], axis=1)
 
-    @cached_property
-    def cells(self) -> tuple[Tensor, Tensor]:
+    def cells(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """Row and column of each answer in the matrix of scores, (fact,) each."""
         columns = self.answers.values
         if self.among is not None:
             columns = np.searchsorted(self.among, columns)
-        return torch.from_numpy(self.answers.rows), torch.from_numpy(columns)
+        return tensor(self.answers.rows, device), tensor(columns, device)
 
-    @cached_property
-    def counts(self) -> Tensor:
+    def counts(self, device: torch.device) -> Tensor:
         """The number of answers of each query, (query,)."""
-        return torch.from_numpy(self.answers.counts).float()
+        return tensor(self.answers.counts.astype(np.float32), device)
 
-    @cached_property
-    def fact_weights(self) -> Tensor:
+    def fact_weights(self, device: torch.device) -> Tensor:
         """How much each fact counts, (fact,)."""
         if self.weights is None:
-            return torch.ones(len(self.answers.values))
-        return torch.from_numpy(self.weights)
+            return torch.ones(len(self.answers.values), device=device)
+        return tensor(self.weights.astype(np.float32), device)
+
+    def split(self, parts: int) -> list[tuple[Batch, float]]:
+        """The queries in so many parts, each with its share of the facts: the shares of their losses add up."""
+        if parts == 1:
+            return [(self, 1.0)]
+        rows = np.array_split(np.arange(len(self.queries)), parts)
+        total = self._weight(np.arange(len(self.queries)))
+        return [(self._take(some), self._weight(some) / total) for some in rows if len(some)]
+
+    def _take(self, rows: Ints) -> Batch:
+        return Batch(self.queries[rows], self.answers.take(rows), self.among, self._weights_of(rows))
+
+    def _weights_of(self, rows: Ints) -> Floats | None:
+        if self.weights is None:
+            return None
+        return self.weights[Ragged(self.answers.offsets, np.arange(len(self.weights))).take(rows).values]
+
+    def _weight(self, rows: Ints) -> float:
+        weights = self._weights_of(rows)
+        return float(self.answers.counts[rows].sum() if weights is None else weights.sum())
 
 
 class TrainingQueries:

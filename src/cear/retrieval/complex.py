@@ -6,22 +6,28 @@ one real matrix product.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
+from pydantic import NonNegativeFloat
 from torch import Tensor
 
-from cear.core.types import Queries
-from cear.retrieval.config import Stage1Config
+from cear.core.types import Ints, Queries
 from cear.retrieval.distances import modulus
-from cear.retrieval.scorer import DotProductScorer, Embedding, Vectors
+from cear.retrieval.embeddings import Embeddings
+from cear.retrieval.gradient import GradientConfig
+from cear.retrieval.scorer import DotProductScorer
 
 
-class ComplExForm(DotProductScorer):
+class ComplEx(DotProductScorer):
     """Re⟨s, r, ō⟩ (Eq. 9): a diagonal bilinear form that can be asymmetric, of vectors wherever they come from."""
 
-    entity: Vectors
-    relation: Vectors
+    def __init__(self, embeddings: Embeddings, rank: int) -> None:
+        super().__init__(embeddings.n_entities, embeddings.n_relations)
+        self.entity = embeddings.entities(2 * rank)
+        self.relation = embeddings.relations(2 * rank, inverse=conjugate)
 
-    def score(self, facts: Tensor) -> Tensor:
+    def score(self, facts: Ints) -> Tensor:
         """Re⟨s, r, ō⟩ = Re(s r) · Re(o) + Im(s r) · Im(o)."""
         s, r, o = facts.T
         return (multiply(self.entity(s), self.relation(r)) * self.entity(o)).sum(-1)
@@ -30,33 +36,36 @@ class ComplExForm(DotProductScorer):
         """The complex product s r."""
         return multiply(self.entity(queries.entity), self.relation(queries.relation))
 
-    def entity_vectors(self, among: Tensor | None = None) -> Tensor:
+    def entity_vectors(self, among: Ints | None = None) -> Tensor:
         """The entity embeddings, real and imaginary parts side by side."""
         return self.entity(among)
 
-    def score_relations(self, facts: Tensor) -> Tensor:
+    def score_relations(self, facts: Ints) -> Tensor:
         """Re⟨s, r, ō⟩ = Re⟨s ō, r⟩ for every relation r."""
         s, _, o = facts.T
         pair = multiply(conjugate(self.entity(s)), self.entity(o))
         return pair @ self.relation(None).T
 
-    def entity_moduli(self, entities: Tensor) -> Tensor:
+    def entity_moduli(self, entities: Ints) -> Tensor:
         """|e| of the complex coordinates."""
         return modulus(self.entity(entities))
 
-    def relation_moduli(self, relations: Tensor) -> Tensor:
+    def relation_moduli(self, relations: Ints) -> Tensor:
         """|r| of the complex coordinates."""
         return modulus(self.relation(relations))
 
 
-class ComplEx(ComplExForm):
-    """Re⟨s, r, ō⟩ with a vector of its own for every entity and relation."""
+class ComplExConfig(GradientConfig):
+    """ComplEx and how it is trained; the defaults are ComplEx-N3 (Lacroix et al. 2018)."""
 
-    def __init__(self, n_entities: int, n_relations: int, config: Stage1Config, generator: torch.Generator) -> None:
-        super().__init__(n_entities, n_relations)
-        rank, scale = config.rank, config.init_scale
-        self.entity = Embedding(n_entities, 2 * rank, scale=scale, generator=generator)
-        self.relation = Embedding(2 * n_relations, 2 * rank, scale=scale, generator=generator)
+    model: Literal["complex"] = "complex"
+    """Which retriever."""
+    relation_prediction: NonNegativeFloat = 0.0
+    """Weight of predicting r from s and o (Chen et al. 2021)."""
+
+    def scorer(self, embeddings: Embeddings) -> ComplEx:
+        """ComplEx over these embeddings."""
+        return ComplEx(embeddings, self.rank)
 
 
 def multiply(x: Tensor, y: Tensor) -> Tensor:

@@ -3,20 +3,24 @@
 p = 2 is a matrix product, and so is its square, which ranks alike and has a gradient that grows with the distance.
 p = 1 is not, so it is a compiled kernel: one fused loop forward, two backward (one per side, so that no two threads
 write to the same row and sums do not depend on the number of threads). A coordinate is one real number for TransE and
-a (real, imaginary) pair for RotatE, whose p = 1 distance sums moduli; each has its kernels.
+a (real, imaginary) pair for RotatE, whose p = 1 distance sums moduli; each has its kernels. On any other device than a
+CPU the same formula is plain PyTorch, in blocks of queries.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Self
 
 import numba
 import numpy as np
 import torch
+from pydantic import model_validator
 from torch import Tensor
 
+from cear.core.blocks import blocks, rows_within
 from cear.core.threads import torch_threads
+from cear.retrieval.gradient import GradientConfig
 
 _TINIEST = 1e-30  # far below what float32 adds to a square, and enough for the square root's gradient
 _TINY = 1e-12  # under the square root: keeps the gradient finite where query and entity coincide
@@ -47,6 +51,21 @@ class Distance:
         return squared if self.squared else squared.clamp_min(_TINY).sqrt()
 
 
+class DistanceConfig(GradientConfig):
+    """A scorer that is minus a distance, and how it is trained."""
+
+    norm: Literal[1, 2] = 2
+    """1 sums (moduli of) coordinates, 2 is Euclidean."""
+    squared: bool = False
+    """With norm 2, minus the squared distance: the same ranking, learned with a gradient that grows with distance."""
+
+    @model_validator(mode="after")
+    def _only_norm_2_is_squared(self) -> Self:
+        if self.squared and self.norm != 2:
+            raise ValueError(f"squared is for norm 2; this is norm {self.norm}")
+        return self
+
+
 def modulus(x: Tensor) -> Tensor:
     """|x| of each complex coordinate, (row, 2 rank) -> (row, rank), with a gradient also at 0."""
     real, imaginary = x.chunk(2, -1)
@@ -61,8 +80,20 @@ def squared_euclidean(queries: Tensor, entities: Tensor) -> Tensor:
 
 def sum_of_moduli(queries: Tensor, entities: Tensor, *, complex_pairs: bool) -> Tensor:
     """Σ |q - e| over coordinates, (query, width) x (entity, width) -> (query, entity)."""
+    if queries.device.type != "cpu":
+        return plain_sum_of_moduli(queries, entities, complex_pairs=complex_pairs)
     distances: Tensor = _SumOfModuli.apply(queries, entities, complex_pairs)  # type: ignore[no-untyped-call]
     return distances
+
+
+def plain_sum_of_moduli(queries: Tensor, entities: Tensor, *, complex_pairs: bool) -> Tensor:
+    """The same in plain PyTorch, for any device; a block of queries at a time."""
+    rows = rows_within(4 * entities.shape[0] * entities.shape[1])
+    parts = []
+    for block in blocks(len(queries), rows):
+        rest = queries[block].unsqueeze(1) - entities  # (query, entity, width)
+        parts.append((modulus(rest) if complex_pairs else rest.abs()).sum(-1))
+    return torch.cat(parts)
 
 
 class _SumOfModuli(torch.autograd.Function):

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import torch
+from typing import Literal
+
+from pydantic import NonNegativeFloat
 from torch import Tensor
 
-from cear.core.types import Queries
-from cear.retrieval.config import Stage1Config
-from cear.retrieval.scorer import DotProductScorer, Embedding
+from cear.core.types import Ints, Queries
+from cear.retrieval.embeddings import Embeddings
+from cear.retrieval.gradient import GradientConfig
+from cear.retrieval.scorer import DotProductScorer
 
 
 class DistMult(DotProductScorer):
     """A diagonal bilinear form; with reciprocal relations it is no longer bound to be symmetric."""
 
-    def __init__(self, n_entities: int, n_relations: int, config: Stage1Config, generator: torch.Generator) -> None:
-        super().__init__(n_entities, n_relations)
-        rank, scale = config.rank, config.init_scale
-        self.entity = Embedding(n_entities, rank, scale=scale, generator=generator)
-        self.relation = Embedding(2 * n_relations, rank, scale=scale, generator=generator)
+    def __init__(self, embeddings: Embeddings, rank: int) -> None:
+        super().__init__(embeddings.n_entities, embeddings.n_relations)
+        self.entity = embeddings.entities(rank)
+        self.relation = embeddings.relations(rank, inverse=lambda r: r)
 
-    def score(self, facts: Tensor) -> Tensor:
+    def score(self, facts: Ints) -> Tensor:
         """Σ s r o."""
         s, r, o = facts.T
         return (self.entity(s) * self.relation(r) * self.entity(o)).sum(-1)
@@ -28,19 +30,32 @@ class DistMult(DotProductScorer):
         """The elementwise product s r."""
         return self.entity(queries.entity) * self.relation(queries.relation)
 
-    def entity_vectors(self, among: Tensor | None = None) -> Tensor:
+    def entity_vectors(self, among: Ints | None = None) -> Tensor:
         """The entity embeddings."""
         return self.entity(among)
 
-    def score_relations(self, facts: Tensor) -> Tensor:
+    def score_relations(self, facts: Ints) -> Tensor:
         """Σ s o r for every relation r."""
         s, _, o = facts.T
-        return (self.entity(s) * self.entity(o)) @ self.relation.weight.T
+        return (self.entity(s) * self.entity(o)) @ self.relation(None).T
 
-    def entity_moduli(self, entities: Tensor) -> Tensor:
+    def entity_moduli(self, entities: Ints) -> Tensor:
         """|e|."""
         return self.entity(entities).abs()
 
-    def relation_moduli(self, relations: Tensor) -> Tensor:
+    def relation_moduli(self, relations: Ints) -> Tensor:
         """|r|."""
         return self.relation(relations).abs()
+
+
+class DistMultConfig(GradientConfig):
+    """DistMult and how it is trained."""
+
+    model: Literal["distmult"] = "distmult"
+    """Which retriever."""
+    relation_prediction: NonNegativeFloat = 0.0
+    """Weight of predicting r from s and o (Chen et al. 2021)."""
+
+    def scorer(self, embeddings: Embeddings) -> DistMult:
+        """DistMult over these embeddings."""
+        return DistMult(embeddings, self.rank)

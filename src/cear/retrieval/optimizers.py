@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import torch
+from pydantic import PositiveFloat
 from torch import Tensor, nn
 
-from cear.retrieval.config import OptimizerConfig
-from cear.retrieval.scorer import Embedding
+from cear.core.settings import Settings
+from cear.retrieval.embeddings import Rows
+from cear.training import fused_on
+
+
+class OptimizerConfig(Settings):
+    """The optimiser of all embeddings."""
+
+    kind: Literal["adagrad", "adam", "lazy_adam"] = "adagrad"
+    """Adagrad suits softmax losses, Adam RotatE's own; lazy_adam moves only what a small batch looked up."""
+    learning_rate: PositiveFloat = 0.1
+    """The step size."""
+    decay: Literal["none", "linear"] = "none"
+    """linear lets the step size fall to zero over all epochs, which Adam wants and Adagrad does by itself."""
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
     """The optimiser of all parameters; Adagrad and Adam take one pass over all of them in each step."""
     if config.kind == "lazy_adam":
         for module in model.modules():
-            if isinstance(module, Embedding):
+            if isinstance(module, Rows):
                 module.sparse = True
         return LazyAdam(model.parameters(), lr=config.learning_rate)
     kind = torch.optim.Adagrad if config.kind == "adagrad" else torch.optim.Adam
-    return kind(model.parameters(), lr=config.learning_rate, fused=True)
+    return kind(model.parameters(), lr=config.learning_rate, fused=fused_on(model))
 
 
 class LazyAdam(torch.optim.Optimizer):
@@ -48,7 +61,7 @@ class LazyAdam(torch.optim.Optimizer):
 def _step(parameter: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
     if not state:
         state |= {
-            "step": torch.zeros(()),
+            "step": torch.zeros(()),  # a number that stays on the CPU, as in torch.optim
             "exp_avg": torch.zeros_like(parameter),
             "exp_avg_sq": torch.zeros_like(parameter),
         }

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from typing import SupportsFloat
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cear.core.blocks import BUDGET, blocks, rows_within
+from cear.core.devices import array, tensor
 from cear.core.errors import ScoreError
 from cear.core.progress import Progress, silent
-from cear.core.types import NO_ENTITY, Candidates, Queries, Ragged
+from cear.core.types import NO_ENTITY, Candidates, Floats, Ints, Queries, Ragged
 from cear.data import KnownAnswers
-from cear.retrieval.scorer import DotProductScorer, Retriever, SearchesItself
+from cear.retrieval.retriever import Retriever, SearchesItself
+from cear.retrieval.scorer import DotProductScorer
 
 _MIN_QUERIES = 64  # in a block: fewer waste the processor
 _MIN_QUERIES_OF_PRODUCTS = 1024  # which share the work of bringing a block's entity vectors
@@ -37,20 +37,41 @@ def top_k(
     """
     if isinstance(scorer, SearchesItself):
         found = scorer.top_k(queries, k, drop=drop, progress=progress)
-        _refuse_not_finite(found.scores[found.entities != NO_ENTITY].sum())
+        _refuse_not_finite(torch.from_numpy(found.scores[found.entities != NO_ENTITY]))
         return found
     in_pieces = isinstance(scorer, DotProductScorer)
     rows, columns = _block_shape(len(queries), scorer.n_entities, memory_mb, in_pieces=in_pieces)
-    blocks = []
+    found_in = []
     with progress("Searching", len(queries)) as bar:
-        for start in range(0, len(queries), rows):
-            block = queries[start : start + rows]
-            blocks.append(_top_k_of_block(scorer, block, k, drop, columns))
-            bar.advance(len(block))
-    if not blocks:
+        for block in blocks(len(queries), rows):
+            found_in.append(_top_k_of_block(scorer, queries[block], k, drop, columns))
+            bar.advance(block.stop - block.start)
+    if not found_in:
         return Candidates(np.zeros((0, k), np.int64), np.zeros((0, k), np.float32))
-    scores, entities = (torch.cat(parts).numpy() for parts in zip(*blocks, strict=True))
+    scores, entities = (np.concatenate([array(part) for part in parts]) for parts in zip(*found_in, strict=True))
     return Candidates(np.where(np.isneginf(scores), NO_ENTITY, entities), scores)
+
+
+@torch.inference_mode()
+def best_of(scores: Tensor, k: int, known: Ragged | None = None) -> Candidates:
+    """The k best of scores of all entities, (query, entity); what is `known` of each query is left out."""
+    if known is not None:
+        scores = _without(scores, known, 0)
+    values, entities = (array(part) for part in scores.topk(min(k, scores.shape[1]), dim=-1))
+    padded = [(0, 0), (0, k - values.shape[1])]
+    values = np.pad(values, padded, constant_values=-np.inf)
+    return Candidates(np.where(np.isneginf(values), NO_ENTITY, np.pad(entities, padded)), values)
+
+
+@torch.inference_mode()
+def candidate_scores(retriever: Retriever, queries: Queries, entities: Ints) -> Floats:
+    """The scores of the entities in each query's row, (query, candidate), in bounded memory; -inf where padded."""
+    safe = np.maximum(entities, 0)
+    rows = rows_within(4 * retriever.n_entities, budget=BUDGET // 4)  # some have to score everybody to score some
+    parts = [array(retriever.score_candidates(queries[b], safe[b])) for b in blocks(len(queries), rows)]
+    scores = np.concatenate([np.zeros((0, entities.shape[1]), np.float32), *parts])
+    _refuse_not_finite(torch.from_numpy(scores[entities != NO_ENTITY]))
+    return np.where(entities == NO_ENTITY, -np.inf, scores)
 
 
 def _block_shape(n_queries: int, n_entities: int, memory_mb: int, *, in_pieces: bool) -> tuple[int, int]:
@@ -72,41 +93,43 @@ def _top_k_of_block(
     scorer: Retriever, queries: Queries, k: int, drop: KnownAnswers | None, columns: int
 ) -> tuple[Tensor, Tensor]:
     """Scores and entities of the best k, (query, k) each, merged over blocks of entities."""
-    best = torch.full((len(queries), k), -torch.inf), torch.full((len(queries), k), NO_ENTITY)
     known = None if drop is None else drop.of_queries(queries)
-    for start in range(0, scorer.n_entities, columns):
-        stop = min(start + columns, scorer.n_entities)
-        scores = _scores(scorer, queries, start, stop)
+    best: tuple[Tensor, Tensor] | None = None
+    for part in blocks(scorer.n_entities, columns):
+        whole = part == slice(0, scorer.n_entities)
+        scores = scorer.score_all(queries, None if whole else np.arange(part.start, part.stop))
+        _refuse_not_finite(scores)
         if known is not None:
-            scores = _without(scores, known, start)
-        best = _merge(best, scores, start, k)
+            scores = _without(scores, known, part.start)
+        if best is None:
+            best = scores.new_full((len(queries), k), -torch.inf), _ids((len(queries), k), scores)
+        best = _merge(best, scores, part.start, k)
+    assert best is not None  # a knowledge base has entities
     return best
 
 
-def _scores(scorer: Retriever, queries: Queries, start: int, stop: int) -> Tensor:
-    whole = start == 0 and stop == scorer.n_entities
-    scores = scorer.score_all(queries, None if whole else torch.arange(start, stop))
-    _refuse_not_finite(scores.sum())
-    return scores
+def _ids(shape: tuple[int, int], like: Tensor) -> Tensor:
+    """Places without an entity, beside these scores."""
+    return torch.full(shape, NO_ENTITY, device=like.device)
 
 
-def _refuse_not_finite(total: SupportsFloat) -> None:
-    """Raise `ScoreError` when a sum of scores is not finite: NaN and infinity survive it, in one pass."""
-    if not math.isfinite(total):
+def _refuse_not_finite(scores: Tensor) -> None:
+    """Raise `ScoreError` when a score is not finite: NaN and infinity survive a sum, in one pass."""
+    if not bool(scores.sum().isfinite()):
         raise ScoreError("The scorer gave a score that is not finite; it cannot be ranked. Was its training stable?")
 
 
 def _without(scores: Tensor, known: Ragged, start: int) -> Tensor:
     """The scores, minus infinity for what is known; a copy, for the matrix may be the scorer's own."""
     inside = (known.values >= start) & (known.values < start + scores.shape[1])
-    cells = torch.from_numpy(known.rows[inside]), torch.from_numpy(known.values[inside] - start)
-    return scores.index_put(cells, torch.tensor(-torch.inf, dtype=scores.dtype))
+    cells = tensor(known.rows[inside], scores.device), tensor(known.values[inside] - start, scores.device)
+    return scores.index_put(cells, scores.new_tensor(-torch.inf))
 
 
 def _merge(best: tuple[Tensor, Tensor], scores: Tensor, start: int, k: int) -> tuple[Tensor, Tensor]:
     """The best k of what was best so far and a new block."""
     least = best[0][:, -1:]
-    if torch.isneginf(least).any():  # somebody's list is not full yet
+    if scores.device.type != "cpu" or torch.isneginf(least).any():  # a GPU sorts; or somebody's list is not full yet
         values, places = scores.topk(min(k, scores.shape[1]), dim=-1)
     else:
         values, places = _above(scores, least)
@@ -119,8 +142,8 @@ def _merge(best: tuple[Tensor, Tensor], scores: Tensor, start: int, k: int) -> t
 def _above(scores: Tensor, least: Tensor) -> tuple[Tensor, Tensor]:
     """The scores of each row above its least and their columns, (query, as many as the row with most has).
 
-    Most blocks have next to none once the lists are full. So groups of columns are told by their maximum first: one
-    pass over the scores, where a top-k sorts.
+    Most blocks have next to none once the lists are full. So groups of columns whose maximum is not above the least
+    are skipped: one pass over the scores, where a top-k sorts.
     """
     padding = -scores.shape[1] % _GROUP
     groups = nn.functional.pad(scores, (0, padding), value=-torch.inf) if padding else scores

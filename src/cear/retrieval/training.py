@@ -2,132 +2,127 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cear.core.progress import Progress, silent
+from cear.core.context import Context
+from cear.core.devices import computing, tensor
+from cear.core.types import Ints
 from cear.data import KnowledgeBase
 from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
-from cear.retrieval.config import Stage1Config
-from cear.retrieval.losses import LOSSES
-from cear.retrieval.models import scorer_for
 from cear.retrieval.optimizers import build_optimizer
 from cear.retrieval.scorer import Scorer
-from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit, seeded
+from cear.training import Part, seeded, set_rates
 
-Validate = Callable[[Scorer], float]
+if TYPE_CHECKING:
+    from cear.retrieval.gradient import GradientConfig
+
+Validate = Callable[[Any], float]
 
 
-class Stage1Task:
-    """The loss of each batch of training queries, for the loop in `cear.training`."""
+class QueryTask(ABC):
+    """A training over batches of distinct queries, for the loop in `cear.training`."""
 
-    def __init__(
-        self, scorer: Scorer, kb: KnowledgeBase, config: Stage1Config, validate: Validate, *, seed: int
-    ) -> None:
-        self.model = scorer
-        self.optimizer = self.build_optimizer(scorer, config)
+    def __init__(self, scorer: Scorer, validate: Validate, context: Context, *, epochs: int, decays: bool) -> None:
+        """Learning rates fall linearly to zero over all epochs if `decays`."""
+        self.model: Scorer = scorer
+        self._validate, self._context = validate, context
+        self._epochs, self._decays = epochs, decays
+        self.optimizer = self.build_optimizer()
         self._rates = [group["lr"] for group in self.optimizer.param_groups]
-        self._config = config
-        self._validate, self._seed = validate, seed
-        known = kb.known("train")
-        weights = subsampling_weights(known, kb.n_relations) if config.loss.subsampling else None
-        self._queries = TrainingQueries(
-            known, kb.n_entities, size=config.batch, negatives=config.loss.negatives, seed=seed, weights=weights
-        )
+        self._queries = self.training_queries()
+
+    @abstractmethod
+    def build_optimizer(self) -> torch.optim.Optimizer:
+        """The optimiser, its groups at the step sizes they start with."""
+
+    @abstractmethod
+    def training_queries(self) -> TrainingQueries:
+        """The batches of an epoch."""
+
+    @abstractmethod
+    def loss(self, batch: Batch) -> Tensor:
+        """The loss of a batch, a mean over its facts."""
 
     def __len__(self) -> int:
         return len(self._queries)
 
-    def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
-        """Loss + regulariser + relation prediction of each step."""
+    def steps(self, epoch: int, *, first: int, parts: int) -> Iterator[Sequence[Part]]:
+        """The loss of each step, as the shares of its parts."""
         self.model.train()
         for step, batch in enumerate(self._queries.epoch(epoch, first=first), start=first):
-            self._set_rate(epoch + step / len(self))
-            with seeded(self._seed, epoch, step):  # what dropout draws
-                loss = self._loss(batch)
-            yield loss
-
-    def build_optimizer(self, scorer: Scorer, config: Stage1Config) -> torch.optim.Optimizer:
-        """The optimiser, its groups at the step sizes they start with."""
-        return build_optimizer(scorer, config.optimizer)
+            left = 1 - (epoch + step / len(self)) / self._epochs
+            set_rates(self.optimizer, self._rates, left if self._decays else 1.0)
+            yield [partial(self._share, part, share, epoch, step) for part, share in batch.split(parts)]
 
     def validate(self) -> float:
         """Filtered MRR on the validation split."""
         self.model.eval()
         return self._validate(self.model)
 
-    def _set_rate(self, epochs_done: float) -> None:
-        """The step size as a function of the place in the training alone, so that a resumed one has the same."""
-        left = 1 - epochs_done / self._config.epochs if self._config.optimizer.decay == "linear" else 1.0
-        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
-            group["lr"] = rate * left
+    def _share(self, batch: Batch, share: float, epoch: int, step: int) -> Tensor:
+        """What some queries of a batch add to its loss."""
+        with seeded(self._context.seed, epoch, step), computing(self.model.device, self._context.precision):
+            return share * self.loss(batch)
 
-    def _loss(self, batch: Batch) -> Tensor:
+
+class Stage1Task(QueryTask):
+    """The loss of a scorer: loss + regulariser + relation prediction."""
+
+    def __init__(
+        self, scorer: Scorer, kb: KnowledgeBase, config: GradientConfig, validate: Validate, context: Context
+    ) -> None:
+        self._kb, self._config = kb, config
+        decays = config.optimizer.decay == "linear"
+        super().__init__(scorer, validate, context, epochs=config.epochs, decays=decays)
+
+    def build_optimizer(self) -> torch.optim.Optimizer:
+        """The optimiser of all weights."""
+        return build_optimizer(self.model, self._config.optimizer)
+
+    def training_queries(self) -> TrainingQueries:
+        """The distinct queries of the training facts, with those who compete."""
+        kb, loss = self._kb, self._config.loss
+        known = kb.known("train")
+        weights = subsampling_weights(known, kb.n_relations) if loss.weighs_facts else None
+        size, seed = self._config.batch, self._context.seed
+        return TrainingQueries(known, kb.n_entities, size=size, negatives=loss.negatives, seed=seed, weights=weights)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The loss of a batch, a mean over its facts."""
         config = self._config
-        among = None if batch.among is None else torch.from_numpy(batch.among)
-        loss = LOSSES[config.loss.kind](self.model.score_all(batch.queries, among), batch, config.loss)
+        loss = config.loss(self.model.score_all(batch.queries, batch.among).float(), batch)
         if config.regularizer.weight:
-            loss = loss + config.regularizer.weight * lp_norm(self.model, batch, config.regularizer.p)
-        if config.relation_prediction:
-            loss = loss + config.relation_prediction * relation_loss(self.model, batch.facts)
+            loss = loss + config.regularizer.weight * lp_norm(self.model, batch.facts, config.regularizer.p)
+        if config.relations_weight:
+            loss = loss + config.relations_weight * relation_loss(self.model, batch.facts)
         return loss
 
 
-def lp_norm(scorer: Scorer, batch: Batch, p: float) -> Tensor:
+def lp_norm(scorer: Scorer, facts: Ints, p: float) -> Tensor:
     """Mean over facts of Σ |s|ᵖ + |r|ᵖ + |o|ᵖ; p = 3 is the nuclear 3-norm (Lacroix et al. 2018, Eq. 5).
 
     Each embedding is looked up once and counted as often as the facts use it.
     """
-    entities, entity_counts = _counted(batch.facts[:, [0, 2]])
-    relations, relation_counts = _counted(batch.facts[:, 1])
-    of_entities = scorer.entity_moduli(entities).pow(p).sum(-1) @ entity_counts
-    of_relations = scorer.relation_moduli(relations).pow(p).sum(-1) @ relation_counts
-    return (of_entities + of_relations) / len(batch.facts)
+    entities, entity_counts = np.unique(facts[:, [0, 2]], return_counts=True)
+    relations, relation_counts = np.unique(facts[:, 1], return_counts=True)
+    of_entities = _counted(scorer.entity_moduli(entities).pow(p).sum(-1), entity_counts)
+    of_relations = _counted(scorer.relation_moduli(relations).pow(p).sum(-1), relation_counts)
+    return (of_entities + of_relations) / len(facts)
 
 
-def _counted(ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Each id once, and how often it stands there."""
-    distinct, counts = np.unique(ids.numpy(), return_counts=True)
-    return torch.from_numpy(distinct), torch.from_numpy(counts).float()
+def _counted(values: Tensor, counts: Ints) -> Tensor:
+    """The sum of values, each as often as it counts."""
+    return torch.dot(values, tensor(counts.astype(np.float32), values.device))
 
 
-def relation_loss(scorer: Scorer, facts: Tensor) -> Tensor:
+def relation_loss(scorer: Scorer, facts: Ints) -> Tensor:
     """Mean over facts of -log P(r | s, o) (Chen et al. 2021, Eq. 3)."""
-    return nn.functional.cross_entropy(scorer.score_relations(facts), facts[:, 1])
-
-
-def train_scorer(
-    kb: KnowledgeBase,
-    config: Stage1Config,
-    folder: Path,
-    *,
-    validate: Validate,
-    seed: int = 0,
-    deadline: Deadline = NO_DEADLINE,
-    progress: Progress = silent,
-) -> tuple[Scorer, State]:
-    """The scorer that was best on validation, and how training went; resumes what `folder` holds."""
-    scorer = scorer_for(kb, config, seed=seed)
-    task = Stage1Task(scorer, kb, config, validate, seed=seed)
-    return scorer, fit_stage1(task, kb, config, folder, seed=seed, deadline=deadline, progress=progress)
-
-
-def fit_stage1(
-    task: Stage1Task,
-    kb: KnowledgeBase,
-    config: Stage1Config,
-    folder: Path,
-    *,
-    seed: int,
-    deadline: Deadline,
-    progress: Progress,
-) -> State:
-    """Train a task as long as the configuration says, leave its best weights in the model, and say how it went."""
-    schedule = Schedule(config.epochs, config.validate_every, config.patience, config.checkpoint_seconds)
-    fingerprint = hashlib.sha256(f"{config.that_counts()} {seed} {kb.digest}".encode()).hexdigest()
-    return fit(task, schedule, folder, fingerprint=fingerprint, deadline=deadline, progress=progress)
+    scores = scorer.score_relations(facts).float()
+    return nn.functional.cross_entropy(scores, tensor(facts[:, 1], scores.device))

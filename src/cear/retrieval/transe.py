@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
-from cear.core.types import Queries
-from cear.retrieval.config import Stage1Config
-from cear.retrieval.distances import Distance
-from cear.retrieval.scorer import Embedding, Scorer
+from cear.core.types import Ints, Queries
+from cear.retrieval.distances import Distance, DistanceConfig
+from cear.retrieval.embeddings import Embeddings
+from cear.retrieval.scorer import Scorer
 
 
 class TransE(Scorer):
     """A relation is a translation; the score is minus the distance that remains."""
 
-    def __init__(self, n_entities: int, n_relations: int, config: Stage1Config, generator: torch.Generator) -> None:
-        super().__init__(n_entities, n_relations)
-        rank, scale = config.rank, config.init_scale
-        self.distance = Distance(config.norm, config.squared, complex_pairs=False)
-        self.entity = Embedding(n_entities, rank, scale=scale, generator=generator)
-        self.relation = Embedding(2 * n_relations, rank, scale=scale, generator=generator)
+    def __init__(self, embeddings: Embeddings, rank: int, distance: Distance) -> None:
+        super().__init__(embeddings.n_entities, embeddings.n_relations)
+        self.distance = distance
+        self.entity = embeddings.entities(rank)
+        self.relation = embeddings.relations(rank, inverse=torch.neg)
 
-    def score(self, facts: Tensor) -> Tensor:
+    def score(self, facts: Ints) -> Tensor:
         """-‖s + r - o‖."""
         s, r, o = facts.T
         return -self.distance.of_pairs(self.entity(s) + self.relation(r), self.entity(o))
 
-    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+    def score_all(self, queries: Queries, among: Ints | None = None) -> Tensor:
         """-‖(s + r) - o‖ for every entity o."""
         moved = self.entity(queries.entity) + self.relation(queries.relation)
         return -self.distance.of_all(moved, self.entity(among))
 
-    def entity_moduli(self, entities: Tensor) -> Tensor:
+    def entity_moduli(self, entities: Ints) -> Tensor:
         """|e|."""
         return self.entity(entities).abs()
 
-    def relation_moduli(self, relations: Tensor) -> Tensor:
+    def relation_moduli(self, relations: Ints) -> Tensor:
         """|r|."""
         return self.relation(relations).abs()
+
+
+class TransEConfig(DistanceConfig):
+    """TransE and how it is trained."""
+
+    model: Literal["transe"] = "transe"
+    """Which retriever."""
+
+    def scorer(self, embeddings: Embeddings) -> TransE:
+        """TransE over these embeddings."""
+        return TransE(embeddings, self.rank, Distance(self.norm, self.squared, complex_pairs=False))

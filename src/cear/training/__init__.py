@@ -1,17 +1,20 @@
-"""One training loop for every stage: epochs, validation, the best weights, early stop, checkpoints, resumption."""
+"""One training loop for every stage: epochs, validation, the best weights, checkpoints, resumption, data parallel."""
 
-from cear.core.context import NO_DEADLINE, Deadline
-from cear.training.loop import BEST, LATEST, Schedule, State, Task, fit, load_weights, seeded
+from cear.training.checkpoints import BEST, LATEST, State, load_weights
+from cear.training.loop import Part, Schedule, Task, fit, fused_on, seeded, set_rates
+from cear.training.workers import Workers
 
 __all__ = [
     "BEST",
     "LATEST",
-    "NO_DEADLINE",
-    "Deadline",
+    "Part",
     "Schedule",
     "State",
     "Task",
+    "Workers",
     "fit",
+    "fused_on",
     "load_weights",
     "seeded",
+    "set_rates",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from cear.reranking.config import WideConfig
+from cear.reranking.wide.config import WideSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,8 +17,8 @@ class WideBatch:
     relation: Tensor  # (list,)
     query_text: Tensor | None  # (list, 2 text width): subject and relation
     candidate_text: Tensor | None  # (list, candidate, text width)
-    numbers: Tensor  # (list, candidate, number): Stage 1's log-probability first
-    real: Tensor  # (list, candidate): False where padded
+    features: Tensor  # (list, candidate, feature): Stage 1's log-probability first
+    real: Tensor | None  # (list, candidate): False where padded; None where nothing is, which is faster
     query_vector: Tensor | None = None  # (list, vector width)
     candidate_vector: Tensor | None = None  # (list, candidate, vector width)
 
@@ -26,7 +26,7 @@ class WideBatch:
 class Layer(nn.Module):
     """A transformer layer, normalised first. Attention has no dropout, which keeps it fused in training and at use."""
 
-    def __init__(self, config: WideConfig) -> None:
+    def __init__(self, config: WideSettings) -> None:
         super().__init__()
         width = config.width
         self.heads = config.heads
@@ -53,7 +53,7 @@ class WideModel(nn.Module):
     """
 
     def __init__(
-        self, config: WideConfig, *, relations: int, text_width: int, vector_width: int, numbers: int, seed: int
+        self, config: WideSettings, *, relations: int, text_width: int, vector_width: int, features: int, seed: int
     ) -> None:
         super().__init__()
         self.config = config
@@ -61,7 +61,7 @@ class WideModel(nn.Module):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.relation = nn.Embedding(relations, width)
-            self.numbers = nn.Sequential(nn.Linear(numbers, width), nn.GELU(), nn.Linear(width, width))
+            self.features = nn.Sequential(nn.Linear(features, width), nn.GELU(), nn.Linear(width, width))
             self.kind = nn.Parameter(torch.randn(2, width) * 0.02)  # a query or a candidate
             if config.text:
                 self.query_text = nn.Linear(2 * text_width, width)
@@ -77,14 +77,14 @@ class WideModel(nn.Module):
         self.scale = nn.Parameter(torch.ones(()))
         self.mean: Tensor
         self.deviation: Tensor
-        self.register_buffer("mean", torch.zeros(numbers))
-        self.register_buffer("deviation", torch.ones(numbers))
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("deviation", torch.ones(features))
 
     def forward(self, batch: WideBatch) -> Tensor:
         """The score of each candidate, (list, candidate)."""
         query: Tensor = self.relation(batch.relation) + self.kind[0]
-        candidates: Tensor = self.numbers((batch.numbers - self.mean) / self.deviation) + self.kind[1]
-        candidates = candidates + query.unsqueeze(1)  # which relation is asked for decides what a number means
+        candidates: Tensor = self.features((batch.features - self.mean) / self.deviation) + self.kind[1]
+        candidates = candidates + query.unsqueeze(1)  # which relation is asked for decides what a feature means
         if batch.query_text is not None and batch.candidate_text is not None:
             query = query + self.query_text(batch.query_text)
             subject = batch.query_text[:, : batch.candidate_text.shape[-1]].unsqueeze(1)
@@ -97,20 +97,23 @@ class WideModel(nn.Module):
             query = query + self.query_vector(asked)
             candidates = candidates + self.candidate_vector(torch.cat([found, found * asked.unsqueeze(1)], -1))
         tokens = torch.cat([query.unsqueeze(1), candidates], 1)
-        visible = self._visible(batch.real)
+        visible = self._visible(batch.real, tokens)
         for layer in self.layers:
             tokens = layer(tokens, visible)
         change: Tensor = self.head(tokens[:, 1:]).squeeze(-1)
-        return self.scale * batch.numbers[..., 0] + change
+        return self.scale * batch.features[..., 0] + change
 
-    def _visible(self, real: Tensor) -> Tensor | None:
+    def _visible(self, real: Tensor | None, tokens: Tensor) -> Tensor | None:
         """Who may see whom, (list, 1, seeing, seen): nobody sees padding; None where all see all, which is faster."""
         independent = self.config.attention == "independent"
-        if not independent and bool(real.all()):
+        if real is None and not independent:
             return None
-        seen = torch.cat([torch.ones(len(real), 1, dtype=torch.bool), real], 1)[:, None, None, :]
+        n, places, _ = tokens.shape
+        seen = torch.ones(n, 1, 1, places, dtype=torch.bool, device=tokens.device)
+        if real is not None:
+            seen = torch.cat([seen[:, 0, 0, :1], real], 1)[:, None, None, :]
         if not independent:
             return seen
-        itself = torch.eye(seen.shape[-1], dtype=torch.bool)
+        itself = torch.eye(places, dtype=torch.bool, device=tokens.device)
         itself[:, 0] = True  # a candidate sees the query and itself
         return seen & itself

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,75 +13,84 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cear.candidates import Lists, Retrievers
+from cear.candidates import Lists
+from cear.core.context import Context
+from cear.core.devices import array, computing, device_of, tensor
 from cear.core.errors import ConfigError
-from cear.core.files import read_json, write_json
+from cear.core.files import write_json
 from cear.core.progress import Progress, silent
-from cear.core.tensors import read_tensors, write_tensors
+from cear.core.tensors import write_tensors
 from cear.core.types import NO_ENTITY, Bools, Floats, Ints
-from cear.reranking.config import EndToEndConfig, WideConfig
-from cear.reranking.wide.evidence import Evidence, n_numbers
+from cear.data import KnowledgeBase
+from cear.reranking.reranker import CONFIG, Phase, Upstream
+from cear.reranking.wide.config import EndToEndConfig, WideSettings
+from cear.reranking.wide.features import WideFeatures, n_features
 from cear.reranking.wide.model import WideBatch, WideModel
 from cear.retrieval import DotProductScorer, Retriever
-from cear.texts import KeptVectors, TunedVectors, fill, text_vectors, texts
+from cear.texts import KeptVectors, TunedVectors, pack_by_tokens, text_vectors, texts
 
-WEIGHTS, CONFIG = "wide.safetensors", "reranker.json"
+WEIGHTS = "wide.safetensors"
 
 
 class WideReranker:
     """Reads each candidate as one vector, and all candidates of a list together."""
 
     def __init__(
-        self,
-        retrievers: Retrievers,
-        config: WideConfig,
-        *,
-        vectors_of: Retriever | None = None,
-        seed: int = 0,
-        download: bool = False,
-        progress: Progress = silent,
+        self, upstream: Upstream, config: WideSettings, context: Context, *, later: EndToEndConfig | None = None
     ) -> None:
-        """`vectors_of` is the Stage 1 whose vectors are read, one that has not seen the facts to learn from."""
-        kb = retrievers.kb
-        self._retrievers, self._vectors = retrievers, _with_vectors(vectors_of) if config.vectors else None
-        self.config, self._seed = config, seed
-        self._evidence = Evidence(retrievers, config)
+        """`later` is the last phase of its training, if there is one."""
+        self._kb, self._later = upstream.kb, later
+        self._vectors = _with_vectors(upstream.fold_retriever) if config.vectors else None
+        self.config, self._seed, self._precision = config, context.seed, context.precision
         self._texts: KeptVectors | TunedVectors | None = None
-        self._texts_of_relations = torch.zeros(kb.n_relations, 0)
+        self._texts_of_relations = torch.zeros(self._kb.n_relations, 0)
         if config.text:
             entities, self._texts_of_relations = text_vectors(
-                kb, config.encoder, tokens=config.text_tokens, download=download, progress=progress
+                self._kb, config.encoder, tokens=config.text_tokens, download=context.download, progress=context.progress
             )
-            self._texts = KeptVectors(entities)
+            self._texts = KeptVectors(entities).to(context.device)
+        self._texts_of_relations = self._texts_of_relations.to(context.device)
         self.model = WideModel(
             config,
-            relations=2 * kb.n_relations,
+            relations=2 * self._kb.n_relations,
             text_width=self._texts_of_relations.shape[1],
-            vector_width=0 if self._vectors is None else self._vectors.entity_vectors(torch.zeros(1).long()).shape[1],
-            numbers=n_numbers(config, len(retrievers.also)),
-            seed=seed,
-        )
+            vector_width=0 if self._vectors is None else self._vectors.entity_vectors(np.zeros(1, int)).shape[1],
+            features=n_features(config, len(upstream.extra)),
+            seed=context.seed,
+        ).to(context.device)
+        self.model.eval()
+
+    @cached_property
+    def _features(self) -> WideFeatures:
+        """Counts of all training facts, for lists of facts that nobody has seen."""
+        return WideFeatures(self._kb, self.config)
+
+    def phases(self) -> Sequence[Phase]:
+        """The network first; then, if the settings say so, end to end."""
+        phases = [Phase("learning", lambda reranker: reranker)]
+        if (later := self._later) is not None:
+            phases.append(Phase("end_to_end", lambda best: best.end_to_end(later)))
+        return phases
 
     def end_to_end(self, settings: EndToEndConfig) -> Self:
         """A copy that learns on as these settings say, with a way for the loss into texts and Stage-1 vectors.
 
         Texts are read by an encoder that learns, and Stage 1's vectors are its own from now on.
         """
-        phase = settings.model_dump(include={"learning_rate", "max_tokens", "lists", "epochs"})
+        phase = settings.model_dump(include={"learning_rate", "max_tokens", "lists_per_epoch", "epochs"})
         opened = copy.copy(self)
         opened.config = self.config.model_copy(update={**phase, "end_to_end": settings})
         opened.model = copy.deepcopy(self.model)
         if isinstance(self._texts, KeptVectors):
-            entities = self._retrievers.kb.entities
             opened._texts = opened.model.texts = TunedVectors(
-                texts(entities),
-                self._texts(torch.arange(len(entities))),
+                texts(self._kb.entities),
+                self._texts(torch.arange(self._kb.n_entities)),
                 self.config.encoder,
                 tokens=self.config.text_tokens,
                 layers=settings.layers,
                 dropout=self.config.dropout,
                 seed=self._seed,
-            )
+            ).to(device_of(self.model))
         if self._vectors is not None:
             opened._vectors = opened.model.stage1 = copy.deepcopy(self._vectors).requires_grad_(True)
         return opened
@@ -87,45 +98,48 @@ class WideReranker:
     @torch.inference_mode()
     def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
         """A score for each candidate; it depends on its own list alone, and not on the order of the list."""
-        self.model.eval()
         scores = np.empty(lists.candidates.entities.shape, np.float32)
-        with progress("Re-ranking", len(lists)) as bar:
-            for rows in fill(self.lengths(lists), self.config.max_tokens):
-                scores[rows] = self.score(lists[rows], self.inputs(lists[rows])).numpy()
+        with progress("Re-ranking", len(lists)) as bar, computing(device_of(self.model), self._precision):
+            for rows in pack_by_tokens(self.lengths(lists), self.config.max_tokens):
+                scores[rows] = array(self.score(lists[rows], self._features.of(lists[rows])))
                 bar.advance(len(rows))
         return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)
 
-    def inputs(self, lists: Lists, seen_by: Retrievers | None = None) -> Floats:
-        """The numbers of each candidate as these retrievers see it, (list, candidate, number), or its own."""
-        return (self._evidence if seen_by is None else Evidence(seen_by, self.config)).of(lists)
-
-    def prepare(self, inputs: Floats) -> None:
-        """Take the mean and deviation of each number from the lists that it will learn from."""
-        flat = torch.from_numpy(inputs).flatten(0, 1)
+    def fit_normalizer(self, features: Floats) -> None:
+        """Take the mean and deviation of each feature from the lists that it will learn from."""
+        flat = torch.from_numpy(features).flatten(0, 1)
         self.model.mean.copy_(flat.mean(0))
         self.model.deviation.copy_(flat.std(0).clamp_min(1e-6))
 
-    def settle(self, *, progress: Progress = silent) -> None:
+    def refresh_cache(self, *, progress: Progress = silent) -> None:
         """Read all texts again, if who reads them has learned."""
         if isinstance(self._texts, TunedVectors):
-            self._texts.read_all(progress=progress)
+            self._texts.refresh_cache(progress=progress)
 
-    def score(self, lists: Lists, inputs: Floats) -> Tensor:
+    def score(self, lists: Lists, features: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
         with self._reading(lists):
-            entities = torch.from_numpy(lists.candidates.entities)
-            relation = torch.from_numpy(lists.queries.relation)
-            query_text = candidate_text = None
-            if self._texts is not None:
-                subject = self._texts(torch.from_numpy(lists.queries.entity))
-                query_text = torch.cat(
-                    [subject, self._texts_of_relations[relation % len(self._texts_of_relations)]], -1
-                )
-                candidate_text = self._texts(entities.clamp_min(0))
-            numbers, real = torch.from_numpy(inputs), entities != NO_ENTITY
-            batch = WideBatch(relation, query_text, candidate_text, numbers, real, *self._vectors_of(lists))
+            device, entities = device_of(self.model), lists.candidates.entities
+            padded = entities == NO_ENTITY
+            batch = WideBatch(
+                tensor(lists.queries.relation, device),
+                *self._texts_of(lists),
+                tensor(features, device),
+                tensor(~padded, device) if padded.any() else None,
+                *self._vectors_of(lists),
+            )
             scores: Tensor = self.model(batch)
         return scores
+
+    def _texts_of(self, lists: Lists) -> tuple[Tensor | None, Tensor | None]:
+        """The text vectors of queries (subject, relation) and of candidates, (list, …) and (list, candidate, …)."""
+        if self._texts is None:
+            return None, None
+        device, of_relations = device_of(self.model), self._texts_of_relations
+        subject = self._texts(tensor(lists.queries.entity, device))
+        relation = of_relations[tensor(lists.queries.relation % len(of_relations), device)]
+        entities = tensor(np.maximum(lists.candidates.entities, 0), device)
+        return torch.cat([subject, relation], -1), self._texts(entities)
 
     def _reading(self, lists: Lists) -> AbstractContextManager[None]:
         """In a training end to end, read the subjects and the first candidates of these lists anew."""
@@ -140,9 +154,9 @@ class WideReranker:
         """Stage 1's vectors of queries and candidates, (list, width) and (list, candidate, width)."""
         if self._vectors is None:
             return None, None
-        entities = torch.from_numpy(lists.candidates.entities).clamp_min(0)
+        entities = np.maximum(lists.candidates.entities, 0)
         with torch.set_grad_enabled(self.config.end_to_end is not None and torch.is_grad_enabled()):
-            found = self._vectors.entity_vectors(entities.flatten())
+            found = self._vectors.entity_vectors(entities.reshape(-1))
             return self._vectors.query_vectors(lists.queries), found.view(*entities.shape, -1)
 
     def lengths(self, lists: Lists) -> Ints:
@@ -169,18 +183,12 @@ class WideReranker:
     def save_pretrained(self, folder: Path) -> None:
         """Write weights and settings; texts and counts come from the knowledge base."""
         write_tensors(folder / WEIGHTS, dict(self.model.state_dict()))
-        write_json(folder / CONFIG, {"config": self.config.model_dump(), "seed": self._seed})
+        write_json(folder / CONFIG, {"config": self.config.settings_key(), "seed": self._seed})
 
-    @classmethod
-    def from_pretrained(cls, folder: Path, retrievers: Retrievers, *, vectors_of: Retriever | None = None) -> Self:
-        """The re-ranker saved in a folder, reading the lists of these retrievers."""
-        saved = read_json(folder / CONFIG)
-        config = WideConfig.parse(saved["config"], source=str(folder / CONFIG))
-        reranker = cls(retrievers, config, vectors_of=vectors_of, seed=saved["seed"])
-        if config.end_to_end is not None:
-            reranker = reranker.end_to_end(config.end_to_end)
-        reranker.model.load_state_dict(read_tensors(folder / WEIGHTS)[0])
-        return reranker
+    @staticmethod
+    def is_opened(tensors: Mapping[str, Tensor]) -> bool:
+        """Whether saved weights are those of a training end to end: they hold who reads the texts."""
+        return any(name.startswith(("texts.", "stage1.")) for name in tensors)
 
 
 def _with_vectors(scorer: Retriever | None) -> DotProductScorer:

@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from cear.core.settings import Settings
 
 
-class ExtremeTextConfig(Settings):
+class TreeSettings(Settings):
     """A label tree over all entities, asked with the words of the query; one model for tails, one for heads."""
 
     dim: PositiveInt = 300

@@ -9,7 +9,7 @@ import numpy as np
 from cear.core.errors import DataError
 from cear.core.types import NO_ENTITY, Ints, Ragged, Side
 from cear.data import KnowledgeBase
-from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.config import TreeSettings
 from cear.retrieval.extreme_text.frequent import FrequentAnswers
 from cear.retrieval.extreme_text.side import QueryTexts
 from cear.retrieval.extreme_text.texts import only, stacked, text_features
@@ -28,7 +28,7 @@ class Examples:
     """The features of each entity's name, (entity,), numbered on their own."""
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, side: Side, config: ExtremeTextConfig) -> Examples:
+    def of(cls, kb: KnowledgeBase, side: Side, config: TreeSettings) -> Examples:
         """The examples of a side; they are read from the training facts and from nothing else."""
         head, relation, tail = np.ascontiguousarray(kb.facts("train").T)
         if not len(relation):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cear.retrieval.extreme_text import searching
-from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.config import TreeSettings
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.huffman import huffman_tree
 from cear.retrieval.extreme_text.kernels import ROLES, Texts, Weights
@@ -17,7 +17,7 @@ _WIDTH = 64  # of the random vectors by which k-means compares labels
 _BLOCK = 2**18  # queries whose vectors are in memory at a time
 
 
-def fresh_model(examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> SideModel:
+def fresh_model(examples: Examples, config: TreeSettings, seeds: list[int]) -> SideModel:
     """A model that knows nothing: random vectors of features, about as long as 1, and classifiers that say 1/2.
 
     Long vectors are random projections of the words, so that classifiers can learn from the first example on.
@@ -30,7 +30,7 @@ def fresh_model(examples: Examples, config: ExtremeTextConfig, seeds: list[int])
     return SideModel(examples.texts, tree, Weights(features, nodes, pairs))
 
 
-def build_tree(examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> LabelTree:
+def build_tree(examples: Examples, config: TreeSettings, seeds: list[int]) -> LabelTree:
     """The tree over all entities that the settings ask for."""
     if config.tree == "huffman":
         return huffman_tree(np.bincount(examples.answer, minlength=len(examples.names)), arity=config.arity)

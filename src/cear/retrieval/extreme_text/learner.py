@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from cear.core.tensors import read_tensors, write_tensors
-from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.config import TreeSettings
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.fresh import fresh_model
 from cear.retrieval.extreme_text.kernels import Weights
@@ -26,7 +26,7 @@ class Learner:
     squares: Weights
 
     @classmethod
-    def fresh(cls, examples: Examples, config: ExtremeTextConfig, seeds: list[int]) -> Self:
+    def fresh(cls, examples: Examples, config: TreeSettings, seeds: list[int]) -> Self:
         """A model before its first example."""
         model = fresh_model(examples, config, seeds)
         keep = config.optimizer == "adagrad"

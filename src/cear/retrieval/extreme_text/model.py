@@ -47,14 +47,22 @@ class ExtremeText:
         tail, head = (_load_side(side_file(folder, side), origin or {}) for side in ("tail", "head"))
         return cls(tail=tail, head=head)
 
-    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
-        """The log-probability of every entity, or of those in `among`, as the answer: (query, candidate)."""
+    def score_all(self, queries: Queries, among: Ints | None = None) -> Tensor:
+        """The log-probability of every entity, or of those in `among`, as the answer: (query, entity)."""
         scores = torch.empty(len(queries), self.n_entities if among is None else len(among))
         for model, which in self._by_side(queries):
             relation = queries.relation[which] % self.n_relations
             found = model.score_all(queries.entity[which], relation)
             scores[torch.from_numpy(which)] = found if among is None else found[:, among]
         return scores
+
+    def score_candidates(self, queries: Queries, entities: Ints) -> Tensor:
+        """The log-probability of the entities in each query's row, (query, candidate), along their paths alone."""
+        scores = np.empty(entities.shape, np.float32)
+        for model, which in self._by_side(queries):
+            relation = queries.relation[which] % self.n_relations
+            scores[which] = model.score_labels(queries.entity[which], relation, entities[which])
+        return torch.from_numpy(scores)
 
     def top_k(
         self, queries: Queries, k: int, *, drop: KnownAnswers | None = None, progress: Progress = silent

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from cear.core.errors import MismatchError
 from cear.data import KnowledgeBase
-from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.config import TreeSettings
 
 Origin = Mapping[str, str]
 
 
-def origin_of(kb: KnowledgeBase, config: ExtremeTextConfig) -> Origin:
-    """The knowledge base and the settings of a model that are no defaults, as words of its file."""
-    return {"digest": kb.digest, "configuration": config.model_dump_json(exclude_defaults=True)}
+def origin_of(kb: KnowledgeBase, config: TreeSettings) -> Origin:
+    """The knowledge base and the settings of a model, as words of its file."""
+    return {"digest": kb.digest, "configuration": config.model_dump_json()}
 
 
 def refuse_others(path: Path, metadata: Mapping[str, str], origin: Origin) -> None:

@@ -64,6 +64,30 @@ def search(rows, texts, tree, weights, known_starts, known, entities, scores):  
 
 
 @compiled_parallel
+def score_labels(rows, texts, tree, weights, labels, scores):  # pragma: no cover
+    """Fill `scores` with log P of the labels in each query's row, (query, label), added up from the root as above."""
+    for i in numba.prange(len(rows)):
+        ids, shares = bag(rows[i], texts)
+        vector = np.empty(weights.features.shape[1], np.float32)
+        pool(ids, shares, weights.features, vector)
+        path = np.empty(64, np.int64)
+        for j in range(labels.shape[1]):
+            node, depth = tree.leaf[labels[i, j]], 0
+            while node != ROOT:
+                if depth == len(path):
+                    path = np.concatenate((path, np.empty_like(path)))
+                path[depth] = node
+                node, depth = tree.parent[node], depth + 1
+            cost = np.float32(0)
+            for step in range(depth - 1, -1, -1):
+                parent = tree.parent[path[step]]
+                place, pair = path[step] - tree.first[parent], tree.children[parent] == 2
+                z = logit(tree.row[parent] + (0 if pair else place), vector, ids, shares, weights)
+                cost = cost - log_sigmoid(-z if pair and place else z)
+            scores[i, j] = -cost
+
+
+@compiled_parallel
 def add_pairs(rows, texts, pairs, logits):  # pragma: no cover
     """Add to w · vector of every classifier, (query, classifier), what it says of the features themselves."""
     for i in numba.prange(len(rows)):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cear.core.context import NO_DEADLINE, Deadline
 from cear.core.errors import OutOfTime
 from cear.core.files import remove_leftovers
 from cear.core.progress import Bar, Progress, silent
@@ -17,12 +18,11 @@ from cear.core.threads import torch_threads
 from cear.core.types import SIDES, Ints, Side
 from cear.data import KnowledgeBase
 from cear.retrieval.extreme_text import kernels
-from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.config import TreeSettings
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.model import ExtremeText, side_file
 from cear.retrieval.extreme_text.origin import origin_of
-from cear.training import NO_DEADLINE, Deadline
 
 PART = 2**18  # examples between two looks at the clock
 
@@ -41,7 +41,7 @@ class SideTraining:
 
 def train_extreme_text(
     kb: KnowledgeBase,
-    config: ExtremeTextConfig,
+    config: TreeSettings,
     folder: Path,
     *,
     seed: int = 0,
@@ -62,7 +62,7 @@ def train_extreme_text(
 
 def _train_side(
     kb: KnowledgeBase,
-    config: ExtremeTextConfig,
+    config: TreeSettings,
     side: Side,
     folder: Path,
     seed: int,
@@ -94,7 +94,7 @@ def _train_side(
 
 
 def _parts(
-    learner: Learner, examples: Examples, config: ExtremeTextConfig, state: SideTraining, seeds: list[int], bar: Bar
+    learner: Learner, examples: Examples, config: TreeSettings, state: SideTraining, seeds: list[int], bar: Bar
 ) -> Iterator[bool]:
     """Train on one part after the other, from where `state` is; after each say whether an epoch has ended."""
     parts = -(-len(examples) // PART)

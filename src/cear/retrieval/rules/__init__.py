@@ -1,6 +1,7 @@
 """Rules in the manner of AnyBURL, learned by counting: a Stage 1 without training whose reasons can be read."""
 
-from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.rules.config import RuleSettings
+from cear.retrieval.rules.plugin import RulesConfig
 from cear.retrieval.rules.reasons import Atom, FiredRule
 from cear.retrieval.rules.retriever import RuleRetriever
 from cear.retrieval.rules.rulebook import RuleBook, learn_rules, load_rules, save_rules
@@ -10,6 +11,7 @@ __all__ = [
     "FiredRule",
     "RuleBook",
     "RuleRetriever",
+    "RuleSettings",
     "RulesConfig",
     "learn_rules",
     "load_rules",

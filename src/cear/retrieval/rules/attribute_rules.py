@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cear.core.progress import Progress, silent
 from cear.core.types import Floats, Ints
-from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.rules.config import RuleSettings
 from cear.retrieval.rules.counting import best_per_group
 from cear.retrieval.rules.graph import Graph
 
@@ -43,7 +43,7 @@ class AttributeRules:
         return AttributeRules(self.head[rules], self.body[rules], self.support[rules])
 
 
-def learn_attribute_rules(graph: Graph, config: RulesConfig, progress: Progress = silent) -> AttributeRules:
+def learn_attribute_rules(graph: Graph, config: RuleSettings, progress: Progress = silent) -> AttributeRules:
     """Every attribute rule that passes the thresholds, at most `max_rules` of a head."""
     n_bodies = len(graph.members)
     parts = [np.zeros((0, 3), np.int32)]
@@ -55,7 +55,7 @@ def learn_attribute_rules(graph: Graph, config: RulesConfig, progress: Progress 
     return _best(AttributeRules(*np.concatenate(parts).T), graph, config)
 
 
-def _count(graph: Graph, config: RulesConfig, first: int, last: int) -> Ints32:
+def _count(graph: Graph, config: RuleSettings, first: int, last: int) -> Ints32:
     """Head, body and support of the rules with these bodies, (rule, 3)."""
     members, attributes = graph.members, graph.attributes
     arrays = (members.offsets, members.values, attributes.offsets, attributes.values)
@@ -64,7 +64,7 @@ def _count(graph: Graph, config: RulesConfig, first: int, last: int) -> Ints32:
     return rules
 
 
-def _best(rules: AttributeRules, graph: Graph, config: RulesConfig) -> AttributeRules:
+def _best(rules: AttributeRules, graph: Graph, config: RuleSettings) -> AttributeRules:
     """The most confident rules of each head, ascending by body, then by head."""
     if not config.direct:  # r(X, c) <- r'(X, c) speaks of the same two entities
         rules = rules.take(np.flatnonzero(graph.entity[rules.head] != graph.entity[rules.body]))

@@ -18,7 +18,7 @@ class KindWeights(Settings):
     """r(X, Y) <- r1(X, Z), r2(Z, Y)."""
 
 
-class RulesConfig(Settings):
+class RuleSettings(Settings):
     """Which rules are kept, and how those that fire are put together."""
 
     smoothing: PositiveFloat = 5.0

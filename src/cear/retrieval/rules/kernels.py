@@ -18,7 +18,7 @@ import numpy.typing as npt
 import torch
 
 from cear.core.types import Floats, Ints, Queries
-from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.rules.config import RuleSettings
 from cear.retrieval.rules.evidence import Evidence, Facts
 
 Floats32 = npt.NDArray[np.float32]
@@ -42,7 +42,7 @@ class Board(NamedTuple):
         return cls(np.zeros((n_entities, keep), np.float32), touched, seen, ends, stamp, tick)
 
 
-def score_queries(queries: Queries, facts: Facts, evidence: Evidence, config: RulesConfig, scores: Floats) -> None:
+def score_queries(queries: Queries, facts: Facts, evidence: Evidence, config: RuleSettings, scores: Floats) -> None:
     """Add the evidence for each entity as the answer of each query to `scores`, (query, entity).
 
     Threads take queries in turn: neighbours often share a relation and cost alike.

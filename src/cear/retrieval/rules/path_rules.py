@@ -16,7 +16,7 @@ import numpy as np
 from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
 from cear.core.types import Floats, Ints
-from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.rules.config import RuleSettings
 from cear.retrieval.rules.counting import best_per_group, starts_run, total_counts
 from cear.retrieval.rules.graph import Graph
 
@@ -46,7 +46,7 @@ class PathRules:
         return PathRules(self.head[rules], self.body[rules], self.support[rules], self.pairs[rules])
 
 
-def learn_path_rules(graph: Graph, config: RulesConfig, *, seed: int = 0, progress: Progress = silent) -> PathRules:
+def learn_path_rules(graph: Graph, config: RuleSettings, *, seed: int = 0, progress: Progress = silent) -> PathRules:
     """Every path rule that passes the thresholds, at most `max_path_rules` of a head."""
     length, base = config.max_length, 2 * graph.n_relations + 1
     _refuse_too_long(graph, length)
@@ -122,7 +122,7 @@ def _digits(path: Ints, base: int, length: int) -> Ints:
     return np.take_along_axis(digits, places, axis=1)
 
 
-def _best(rules: PathRules, config: RulesConfig) -> PathRules:
+def _best(rules: PathRules, config: RuleSettings) -> PathRules:
     """The rules that pass the thresholds, the most confident ones of each head."""
     enough = (rules.support >= config.min_support) & (rules.confidence(config.smoothing) >= config.min_confidence)
     long_enough = (rules.body != NO_RELATION).sum(axis=1) > (0 if config.direct else 1)

@@ -31,13 +31,17 @@ class RuleRetriever:
         """The number of entities that are ranked."""
         return self.book.graph.n_entities
 
-    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
-        """The score of every entity, or of those in `among`, as the answer: (query, candidate), all finite."""
+    def score_all(self, queries: Queries, among: Ints | None = None) -> Tensor:
+        """The score of every entity, or of those in `among`, as the answer: (query, entity), all finite."""
         config = self.book.config
         scores = config.frequency * self._shares(queries.relation)
         score_queries(queries, self._facts, self._evidence, config, scores)
         found = torch.from_numpy(scores)
         return found if among is None else found[:, among]
+
+    def score_candidates(self, queries: Queries, entities: Ints) -> Tensor:
+        """The scores of the entities in each row: rules fire for a query, so everybody is scored and some are taken."""
+        return self.score_all(queries).gather(1, torch.from_numpy(entities))
 
     def reasons(self, entity: int, relation: int, answer: int, n: int | None = None) -> list[FiredRule]:
         """The n rules that speak most for `answer` as the answer of ⟨entity, relation, ?⟩, or all of them."""

@@ -13,7 +13,7 @@ from cear.core.progress import Progress, silent
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Ints
 from cear.retrieval.rules.attribute_rules import AttributeRules, learn_attribute_rules
-from cear.retrieval.rules.config import RulesConfig
+from cear.retrieval.rules.config import RuleSettings
 from cear.retrieval.rules.graph import Graph
 from cear.retrieval.rules.path_rules import PathRules, learn_path_rules
 
@@ -26,20 +26,20 @@ class RuleBook:
     graph: Graph
     attribute_rules: AttributeRules
     path_rules: PathRules
-    config: RulesConfig
+    config: RuleSettings
 
 
 def learn_rules(
     facts: Ints,
     n_entities: int,
     n_relations: int,
-    config: RulesConfig | None = None,
+    config: RuleSettings | None = None,
     *,
     seed: int = 0,
     progress: Progress = silent,
 ) -> RuleBook:
     """The rules that these facts bear out. Nothing else is read: facts that are held out leave no trace."""
-    config = config or RulesConfig()
+    config = config or RuleSettings()
     graph = Graph.of(facts, n_entities, n_relations)
     attribute_rules = learn_attribute_rules(graph, config, progress)
     path_rules = learn_path_rules(graph, config, seed=seed, progress=progress)
@@ -77,5 +77,5 @@ def load_rules(path: Path, *, digest: str) -> RuleBook:
         graph=Graph.of(arrays["facts"], n_entities, n_relations),
         attribute_rules=AttributeRules(*(arrays[f"attribute.{name}"] for name in AttributeRules.__slots__)),
         path_rules=PathRules(*(arrays[f"path.{name}"] for name in PathRules.__slots__)),
-        config=RulesConfig.model_validate_json(metadata["config"]),
+        config=RuleSettings.model_validate_json(metadata["config"]),
     )

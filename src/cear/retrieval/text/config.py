@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from cear.core.settings import Settings
 from cear.texts import EMBEDDED
 
 
-class TextConfig(Settings):
+class TuneConfig(Settings):
+    """Training of the encoder itself."""
+
+    layers: PositiveInt | None = None
+    """So many of its last layers learn; null lets all of it, the vectors of words too."""
+    warm_up: NonNegativeInt = 2
+    """So many first epochs leave it as it is and read nothing, while the rest finds its way."""
+    learning_rate: PositiveFloat = 5e-5
+    """Of the encoder, at the start; it falls linearly to zero."""
+
+
+class TextSettings(Settings):
     """How queries and entities are read, and what competes in a step of training."""
 
-    tune: Literal["none", "encoder"] = "none"
-    """none learns a transformation of text vectors that stay as they are; encoder trains who makes the vectors."""
+    tune: TuneConfig | None = None
+    """null learns a transformation of text vectors that stay as they are; settings train who makes the vectors."""
     encoder: str = EMBEDDED
     """Who reads the texts: embedded (all-MiniLM-L6-v2), a folder with a Hugging Face encoder, or a name on its hub."""
     tokens: PositiveInt = 48
@@ -25,10 +34,6 @@ class TextConfig(Settings):
     """Width of the vectors of words and pieces of words, which say what texts share letter by letter; 0 has none."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """In that hidden layer, and in those of the encoder when it is tuned."""
-    layers: PositiveInt | None = None
-    """With `tune: encoder`, so many of its last layers learn; null lets all of it, the vectors of words too."""
-    warm_up: NonNegativeInt = 2
-    """With `tune: encoder`, so many first epochs leave it as it is and read nothing, while the rest finds its way."""
     negatives: NonNegativeInt = 2000
     """Entities drawn at random to compete in a step, beside the answers and the subjects of its queries."""
     hard: NonNegativeInt = 1
@@ -37,5 +42,3 @@ class TextConfig(Settings):
     """Of the transformations, at the start; it falls linearly to zero."""
     word_learning_rate: PositiveFloat = 8e-3
     """Of the vectors of words, at the start; it falls linearly to zero."""
-    encoder_learning_rate: PositiveFloat = 5e-5
-    """Of the encoder when it is tuned, at the start; it falls linearly to zero."""

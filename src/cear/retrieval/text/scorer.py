@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cear.core.types import Queries
-from cear.retrieval.scorer import DotProductScorer
-from cear.retrieval.text.config import TextConfig
+from cear.core.devices import tensor
+from cear.core.types import NO_ENTITY, Ints, Queries
+from cear.retrieval.scorer import Scorer
+from cear.retrieval.text.config import TextSettings
 from cear.retrieval.text.pieces import Pieces
 from cear.retrieval.text.words import Directions, WordVectors, correction
 from cear.texts import KeptVectors, TunedVectors
@@ -21,7 +23,7 @@ from cear.texts import KeptVectors, TunedVectors
 _SCALE, _MAX_SCALE = 20.0, 100.0  # 1 / temperature: where SimKGC starts, and where CLIP stops
 
 
-class TextScorer(DotProductScorer):
+class TextScorer(Scorer):
     """cos(query, entity) / τ with a learned temperature τ (Wang et al. 2022), and the same of words if there are any.
 
     query = s + f(s, r's text, r, s r) with a learned r for either direction of each relation, entity = e + W e, both
@@ -39,7 +41,7 @@ class TextScorer(DotProductScorer):
         texts: KeptVectors | TunedVectors,
         n_entities: int,
         relations: Tensor,
-        config: TextConfig,
+        config: TextSettings,
         *,
         pieces: Pieces | None = None,
         seed: int = 0,
@@ -65,56 +67,62 @@ class TextScorer(DotProductScorer):
 
     def query_vectors(self, queries: Queries) -> Tensor:
         """The subject's text vector, corrected for the relation, over the temperature; then that of its words."""
-        relations = torch.as_tensor(queries.relation)
-        r, s = self.relation(relations), self.texts(torch.as_tensor(queries.entity))
+        relations = tensor(queries.relation, self.device)
+        r, s = self.relation(relations), self.texts(tensor(queries.entity, self.device))
         wide = self._gain * s
         read = torch.cat([wide, self._gain * self._relations[relations], r, wide * r], -1)
         scale = self.log_scale.clamp(max=math.log(_MAX_SCALE)).exp()
         meaning = scale * nn.functional.normalize(s + self.query_correction(read), dim=-1)
         return meaning if self.words is None else torch.cat([meaning, self.words.queries(queries, wide)], -1)
 
-    def entity_vectors(self, among: Tensor | None = None) -> Tensor:
+    def entity_vectors(self, among: Ints | None = None) -> Tensor:
         """The text vectors, corrected, with gradients in training; in use they are made once for all entities."""
         if self.training:
-            return self._corrected(torch.arange(self.n_entities) if among is None else among)
+            return self._corrected(np.arange(self.n_entities) if among is None else among)
         if self._every is None:
             with torch.inference_mode(mode=False), torch.no_grad():  # a later caller may want gradients of the query
-                self._every = self._corrected(torch.arange(self.n_entities))
-        return self._every if among is None else self._every[among]
+                self._every = self._corrected(np.arange(self.n_entities))
+        return self._every if among is None else self._every[tensor(among, self._every.device)]
 
     def train(self, mode: bool = True) -> TextScorer:
         """Change between training and use; either forgets the vectors of entities."""
         self._every = None
         return super().train(mode)
 
-    def score(self, facts: Tensor) -> Tensor:
-        """The dot product of query and entity of each fact."""
+    def score(self, facts: Ints) -> Tensor:
+        """The dot product of query and entity of each fact, and what a subject has more as its own answer."""
         s, r, o = facts.T
-        apart: Tensor = (self.query_vectors(Queries(s.numpy(), r.numpy())) * self.entity_vectors(o)).sum(-1)
-        return torch.where(s == o, apart + self.itself(r).squeeze(-1), apart)
+        apart = (self.query_vectors(Queries(s, r)) * self.entity_vectors(o)).sum(-1)
+        return apart + self._more(r).to(apart.dtype) * tensor(s == o, apart.device)
 
-    def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
-        """The dot product of each query with each entity, (query, candidate)."""
-        columns = torch.as_tensor(queries.entity)
+    def score_all(self, queries: Queries, among: Ints | None = None) -> Tensor:
+        """The dot product of each query with each entity, and what a subject has more, (query, entity)."""
+        columns = queries.entity
         if among is not None:
-            place = torch.full((self.n_entities,), -1)
-            place[among] = torch.arange(len(among))
+            place = np.full(self.n_entities, NO_ENTITY)
+            place[among] = np.arange(len(among))
             columns = place[columns]
-        rows = torch.nonzero(columns >= 0).squeeze(-1)  # the queries whose subject is a candidate
-        more = self.itself(torch.as_tensor(queries.relation)[rows]).squeeze(-1)
-        return super().score_all(queries, among).index_put((rows, columns[rows]), more, accumulate=True)
+        rows = np.flatnonzero(columns != NO_ENTITY)  # the queries whose subject is a candidate
+        scores = self.query_vectors(queries) @ self.entity_vectors(among).T
+        cells = tensor(rows, scores.device), tensor(columns[rows], scores.device)
+        return scores.index_put(cells, self._more(queries.relation[rows]).to(scores.dtype), accumulate=True)
 
-    def entity_moduli(self, entities: Tensor) -> Tensor:
+    def entity_moduli(self, entities: Ints) -> Tensor:
         """|e| of the coordinates of the entity vectors."""
         return self.entity_vectors(entities).abs()
 
-    def relation_moduli(self, relations: Tensor) -> Tensor:
+    def relation_moduli(self, relations: Ints) -> Tensor:
         """|r| of the learned coordinates."""
-        moduli: Tensor = self.relation(relations).abs()
+        moduli: Tensor = self.relation(tensor(relations, self.device)).abs()
         return moduli
 
-    def _corrected(self, among: Tensor) -> Tensor:
-        e = self.texts(among)
+    def _more(self, relations: Ints) -> Tensor:
+        """What a subject has more as its own answer, (relation,)."""
+        more: Tensor = self.itself(tensor(relations, self.device)).squeeze(-1)
+        return more
+
+    def _corrected(self, among: Ints) -> Tensor:
+        e = self.texts(tensor(among, self.device))
         meaning = nn.functional.normalize(e + self.entity_correction(e), dim=-1)
         return meaning if self.words is None else torch.cat([meaning, self.words.entities(among)], -1)
 

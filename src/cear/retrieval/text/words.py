@@ -10,9 +10,10 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
+from cear.core.devices import tensor
 from cear.core.types import Ints, Queries
-from cear.retrieval.scorer import Embedding
-from cear.retrieval.text.config import TextConfig
+from cear.retrieval.embeddings import Rows
+from cear.retrieval.text.config import TextSettings
 from cear.retrieval.text.pieces import Pieces
 
 _APART = 0.3  # how far a relation and its reciprocal are apart at the start, against how far relations are
@@ -28,14 +29,14 @@ class WordVectors(nn.Module):
 
     start = 10.0  # 1 / temperature, before training: half of that of meanings
 
-    def __init__(self, pieces: Pieces, n_relations: int, meaning: int, config: TextConfig, *, seed: int = 0) -> None:
+    def __init__(self, pieces: Pieces, n_relations: int, meaning: int, config: TextSettings, *, seed: int = 0) -> None:
         """`meaning` is the width of the vectors that say what subjects mean."""
         super().__init__()
         width = config.words
         self._parts = pieces.parts
         self._gain = math.sqrt(width)
         generator = torch.Generator().manual_seed(seed)
-        self.piece = Embedding(pieces.count, width, scale=width**-0.5, generator=generator)
+        self.piece = Rows.normal(pieces.count, width, scale=width**-0.5, generator=generator)
         self.relation = Directions.drawn(n_relations, width, generator=generator)
         self.shares = Directions(torch.ones(n_relations, len(pieces.parts)))
         self.weights = Directions(torch.ones(n_relations, width))
@@ -45,7 +46,7 @@ class WordVectors(nn.Module):
 
     def queries(self, queries: Queries, meaning: Tensor) -> Tensor:
         """The vector of each query, (query, width); `meaning` is that of its subject, (query, meaning)."""
-        relations = torch.as_tensor(queries.relation)
+        relations = tensor(queries.relation, self.piece.weight.device)
         said = self._sum(queries.entity, self.shares(relations)) * self.weights(relations)
         text, r = nn.functional.normalize(said, dim=-1), self.relation(relations)
         wide = self._gain * text
@@ -53,9 +54,9 @@ class WordVectors(nn.Module):
         scale: Tensor = self.log_scale(relations).exp()
         return scale * nn.functional.normalize(text + self.correction(read), dim=-1)
 
-    def entities(self, among: Tensor) -> Tensor:
+    def entities(self, among: Ints) -> Tensor:
         """The vector of each of these entities, (entity, width)."""
-        return nn.functional.normalize(self._sum(among.numpy(), self.entity_shares), dim=-1)
+        return nn.functional.normalize(self._sum(among, self.entity_shares), dim=-1)
 
     def _sum(self, which: Ints, shares: Tensor) -> Tensor:
         parts = torch.stack([self._bag(part, which) for part in self._parts], dim=-1)  # (text, width, part)
@@ -63,16 +64,17 @@ class WordVectors(nn.Module):
 
     def _bag(self, part: csr_array, which: Ints) -> Tensor:
         rows = part[which]
+        weight = self.piece.weight
         return nn.functional.embedding_bag(
-            torch.from_numpy(rows.indices.astype(np.int64)),
-            self.piece.weight,
-            torch.from_numpy(rows.indptr[:-1].astype(np.int64)),
+            tensor(rows.indices.astype(np.int64), weight.device),
+            weight,
+            tensor(rows.indptr[:-1].astype(np.int64), weight.device),
             mode="sum",
-            per_sample_weights=torch.from_numpy(rows.data),
+            per_sample_weights=tensor(rows.data, weight.device),
         )
 
 
-def correction(read: int, width: int, config: TextConfig, *, seed: int) -> nn.Sequential:
+def correction(read: int, width: int, config: TextSettings, *, seed: int) -> nn.Sequential:
     """A network of one hidden layer that starts as zero whatever it reads."""
     with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
         torch.manual_seed(seed)

@@ -11,7 +11,6 @@ import polars as pl
 
 from cear.core.types import Bools, Ints
 from cear.data import KnowledgeBase
-from cear.retrieval.config import LstmConfig
 from cear.retrieval.extreme_text.texts import numbered, words_of
 
 UNKNOWN = 0  # what every rare word is read as; the numbers of real ones come after it
@@ -52,15 +51,15 @@ class Names:
     relations: Words  # (2R,)
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, config: LstmConfig) -> Self:
-        """The names as these settings cut them; uses are counted in the training facts and nowhere else."""
+    def of(cls, kb: KnowledgeBase, *, tokens: int, min_count: int) -> Self:
+        """The names, each cut to so many words; uses are counted in the training facts and nowhere else."""
         s, r, o = kb.facts("train").T
-        entities = words_of(kb.entities.table["name"]).list.head(config.tokens)
-        forwards = words_of(kb.relations.table["name"]).list.head(config.tokens)
+        entities = words_of(kb.entities.table["name"]).list.head(tokens)
+        forwards = words_of(kb.relations.table["name"]).list.head(tokens)
         backwards = pl.select(pl.concat_list(pl.lit(BACKWARDS), forwards)).to_series().alias(forwards.name)
         entity_uses = np.bincount(np.concatenate([s, o]), minlength=kb.n_entities)
         relation_uses = np.tile(np.bincount(r, minlength=kb.n_relations), 2)
         return cls(
-            Words.of(entities, entity_uses, min_count=config.min_count),
-            Words.of(pl.concat([forwards, backwards]), relation_uses, min_count=config.min_count),
+            Words.of(entities, entity_uses, min_count=min_count),
+            Words.of(pl.concat([forwards, backwards]), relation_uses, min_count=min_count),
         )

@@ -12,44 +12,41 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from cear.core.errors import ConfigError
-from cear.core.files import read_json, replacing, write_json
-from cear.data import KnowledgeBase
-from cear.reranking.reranker import ENCODER, SequenceReranker
+from cear.core.files import replacing
+from cear.data import cache_root
+from cear.reranking.sequence.reranker import ENCODER, SequenceReranker
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-FOLDER, WEIGHTS, MANIFEST = "int8", "encoder.onnx", "made_from.json"
+WEIGHTS = "encoder.onnx"
 _PACKAGES = ("onnx", "onnxruntime", "onnxscript")
 _OPSETS = (23, 20)  # the first has attention as one operator, which is faster than its parts, where it can be used
 _SAME = 1e-3
+READ_TOKENS = 20_000  # in a batch: lists enough for every thread; each is read alone
 
 log = logging.getLogger("cear.reranking")
 
 
-class Int8Reranker(SequenceReranker):
-    """A trained re-ranker whose encoder has 8-bit weights: for answering, faster and a little off."""
+def with_int8(reranker: SequenceReranker, folder: Path) -> SequenceReranker:
+    """A trained re-ranker with an encoder of 8-bit weights: for answering, faster and a little off.
 
-    read_tokens: ClassVar[int] = 20_000  # lists enough for every thread; each is read alone
-
-    @classmethod
-    def from_pretrained(cls, folder: Path, kb: KnowledgeBase) -> Self:
-        """The re-ranker saved in a folder; its 8-bit encoder is made beside that folder when it is first asked for."""
-        _refuse_missing_packages()
-        reranker = super().from_pretrained(folder, kb)
-        place, source = folder.with_name(FOLDER), _digest(folder / ENCODER)
-        if not (place / MANIFEST).exists() or read_json(place / MANIFEST) != source:
-            log.info("Writing the 8-bit encoder into %s. This is done once.", place)
-            export(reranker.model.encoder, place / WEIGHTS)
-            write_json(place / MANIFEST, source)
-        reranker.model.encoder = Int8Encoder(place / WEIGHTS)
-        return reranker
+    `folder` is where the re-ranker was saved; its 8-bit encoder is kept in the user's cache, made when first asked for.
+    """
+    _refuse_missing_packages()
+    path = cache_root() / "int8" / f"{_digest(folder / ENCODER)}.onnx"
+    if not path.exists():
+        log.info("Writing the 8-bit encoder into %s. This is done once.", path)
+        export(reranker.model.encoder, path)
+    reranker.model.encoder = Int8Encoder(path)
+    reranker.read_tokens = READ_TOKENS
+    return reranker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,9 +160,12 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def _digest(folder: Path) -> dict[str, str]:
-    """The hash of each file of weights in a folder."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.safetensors"))}
+def _digest(folder: Path) -> str:
+    """A hash of the files of weights in a folder."""
+    hashed = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()[:32]
 
 
 def _refuse_missing_packages() -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from cear.reranking.config import SequenceConfig
+from cear.reranking.sequence.config import SequenceSettings
 from cear.reranking.features import N_FEATURES
-from cear.reranking.sequences import SequenceBatch
+from cear.reranking.sequence.sequences import SequenceBatch
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -22,7 +22,7 @@ class CrossEntityModel(nn.Module):
     log-probability; its last layer starts at zero, so that an untrained model is Stage 1.
     """
 
-    def __init__(self, encoder: PreTrainedModel, config: SequenceConfig, *, seed: int) -> None:
+    def __init__(self, encoder: PreTrainedModel, config: SequenceSettings, *, seed: int) -> None:
         super().__init__()
         self.encoder = encoder
         self.with_scores = config.features == "scores"
@@ -39,7 +39,7 @@ class CrossEntityModel(nn.Module):
     def forward(self, batch: SequenceBatch, features: Tensor) -> Tensor:
         """The score of each candidate, (sequence, k); `features` are Stage 1's, (sequence, k, 3)."""
         states = self.encoder(input_ids=batch.tokens, attention_mask=batch.mask.long()).last_hidden_state
-        pooled = mean_pool(states, batch.slots, batch.k)
+        pooled = mean_pool(states, batch)
         if not self.with_scores:
             scores: Tensor = self.head(pooled).squeeze(-1)
             return scores
@@ -47,11 +47,8 @@ class CrossEntityModel(nn.Module):
         return change + self.scale * features[..., 0]
 
 
-def mean_pool(states: Tensor, slots: Tensor, k: int) -> Tensor:
+def mean_pool(states: Tensor, batch: SequenceBatch) -> Tensor:
     """The mean state of each candidate's tokens, (sequence, position, width) -> (sequence, k, width)."""
     n, _, width = states.shape
-    sequence, position = torch.nonzero(slots >= 0, as_tuple=True)
-    where = sequence * k + slots[sequence, position]
-    total = states.new_zeros(n * k, width).index_add(0, where, states[sequence, position])
-    count = torch.bincount(where, minlength=n * k).clamp_min(1).unsqueeze(-1)
-    return (total / count).view(n, k, width)
+    total = states.new_zeros(n * batch.k, width).index_add(0, batch.owner, states.flatten(0, 1)[batch.token])
+    return (total / batch.counts.to(total.dtype).unsqueeze(-1)).view(n, batch.k, width)

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from cear.core.errors import ConfigError
-from cear.core.types import NO_ENTITY, Ints, Queries, Ragged
-from cear.reranking.surface import SurfaceForms, concatenate, cut, surround
+from cear.core.devices import tensor
+from cear.core.types import NO_ENTITY, Bools, Ints, Queries, Ragged
+from cear.reranking.sequence.surface import SurfaceForms, concatenate, cut, surround
 from cear.texts import SpecialTokens
 
 _NO_SLOT = -1  # a token of no candidate
@@ -27,8 +28,20 @@ class SequenceBatch:
 
     tokens: Tensor  # (sequence, position)
     mask: Tensor  # (sequence, position), False where padded
-    slots: Tensor  # (sequence, position): which candidate a token belongs to, or -1
     k: int
+    token: Tensor  # (token of a candidate,): its place among all positions of all sequences
+    owner: Tensor  # (token of a candidate,): its candidate among all candidates of all sequences
+    counts: Tensor  # (sequence * k,): the tokens of each candidate, at least 1
+
+    @classmethod
+    def of(cls, tokens: Ints, filled: Bools, slots: Ints, k: int, device: torch.device) -> SequenceBatch:
+        """Sequences as tensors of a device; `slots` says which candidate a token belongs to, or -1."""
+        sequence, position = np.nonzero(slots != _NO_SLOT)
+        owner = sequence * k + slots[sequence, position]
+        counts = np.maximum(np.bincount(owner, minlength=len(slots) * k), 1)
+        token = sequence * slots.shape[1] + position
+        arrays = (tensor(each, device) for each in (token, owner, counts))
+        return cls(tensor(tokens, device), tensor(filled, device), k, *arrays)
 
 
 class Assembler:
@@ -48,7 +61,7 @@ class Assembler:
         """The number of tokens of each sequence, (list,)."""
         return self._sizes(self._rows(queries, entities))[1]
 
-    def assemble(self, queries: Queries, entities: Ints) -> SequenceBatch:
+    def assemble(self, queries: Queries, entities: Ints, device: torch.device | None = None) -> SequenceBatch:
         """The sequences of these lists; a padded place of a list takes no token."""
         rows = self._rows(queries, entities)
         widths, lengths = self._sizes(rows)
@@ -61,8 +74,7 @@ class Assembler:
             place = filled & chosen[:, None]
             tokens[place] = pieces.values
             slots[place] = _slots(pieces, rows.shape[1])
-        as_tensor = torch.from_numpy
-        return SequenceBatch(as_tensor(tokens), as_tensor(filled), as_tensor(slots), k=entities.shape[1])
+        return SequenceBatch.of(tokens, filled, slots, entities.shape[1], device or torch.device("cpu"))
 
     def _sizes(self, rows: Ints) -> tuple[Ints, Ints]:
         """The tokens that a surface form may have in each list, and the tokens of its sequence, (list,) each."""

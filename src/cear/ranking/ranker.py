@@ -1,0 +1,185 @@
+"""The ranker: what finds candidates, what orders them, and what becomes of answers that are known already.
+
+Evaluation, validation, questions and whatever comes later ask this object and no other. Behind the list that Stage 2
+has ordered, Stage 1's order goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from cear.candidates import AllScores, Known, Lists, Manifest, Retrievers, Scored, distinct_lists, union
+from cear.core.blocks import blocks
+from cear.core.progress import Progress, silent
+from cear.core.types import NO_ENTITY, SPLITS, Floats, Ints, Queries, Ragged, RankedLists, Ranks, Split
+from cear.data import KnowledgeBase, KnownAnswers
+from cear.evaluation import as_mentions, checked_scores, rank_rows
+from cear.ranking.places import Places
+from cear.reranking import STAGE2_ALONE, Fusion, Reranker
+
+
+@dataclass(frozen=True, eq=False)
+class Ranker:
+    """Retrievers, a re-ranker of their best k, and the fusion of both. Immutable: threads may share it."""
+
+    retrievers: Retrievers
+    k: int = 40
+    """Candidates that Stage 2 reads together."""
+    known: Known = "drop"
+    """drop keeps training answers out of the lists that Stage 2 reads, keep leaves them in: as it was trained."""
+    reranker: Reranker | None = None
+    fusion: Fusion = STAGE2_ALONE
+
+    @property
+    def kb(self) -> KnowledgeBase:
+        """The knowledge base whose training facts are known."""
+        return self.retrievers.kb
+
+    def with_reranker(self, reranker: Reranker) -> Ranker:
+        """The same with another re-ranker, alone."""
+        return replace(self, reranker=reranker, fusion=STAGE2_ALONE)
+
+    def rank(
+        self, queries: Queries, k: int = 10, *, without: Sequence[Split] = ("train",), progress: Progress = silent
+    ) -> RankedLists:
+        """The k best entities of each query in their final order.
+
+        Training answers need no ranking: they are left out, as are the answers that other splits in `without` know.
+        Everybody else stands where the evaluation has it.
+        """
+        once, place = queries.distinct()
+        k = min(k, self.kb.n_entities)
+        left_out = self.kb.known(*(split for split in SPLITS if split == "train" or split in without))
+        parts = [RankedLists.concat([_nothing(k)])]
+        with progress("Ranking", len(once)) as bar:
+            for block in blocks(len(once), self.retrievers.block_rows):
+                parts.append(self._rank_block(once[block], k, left_out))
+                bar.advance(block.stop - block.start)
+        return RankedLists.concat(parts)[place]
+
+    def lists(self, queries: Queries, scored: Sequence[Scored]) -> Lists:
+        """The lists that Stage 2 reads, from what the retrievers say of a block of queries."""
+        drop = self.kb.known("train") if self.known == "drop" else None
+        found = union([*scored], min(self.k, self.kb.n_entities), drop)
+        return Lists(queries, found.candidates, self._manifest, found.extra_scores)
+
+    def final_scores(self, lists: Lists, *, progress: Progress = silent) -> Floats:
+        """The scores that order each list in the end, (query, candidate); a list that stands twice is read once."""
+        if self.reranker is None:
+            return lists.candidates.scores
+        once, place = distinct_lists(lists)
+        scores = self.reranker.rerank(once, progress=progress)[place]
+        return self.fusion.fuse(lists, scores, self.kb)
+
+    def places(
+        self,
+        queries: Queries,
+        gold: Ints | Ragged,
+        filters: Mapping[str, KnownAnswers | None],
+        *,
+        with_lists: bool = False,
+        progress: Progress = silent,
+    ) -> Places:
+        """Where Stage 1 has the golds, under each filter, and the lists that Stage 2, or a later one, will order.
+
+        The golds are asked for after the lists are made, and nothing that makes a list sees them.
+        """
+        once, place = queries.distinct()
+        golds, order = as_mentions(gold), np.argsort(place, kind="stable")
+        parts = []
+        with progress("Ranking", len(queries)) as bar:
+            for block in blocks(len(once), self.retrievers.block_rows):
+                here = order[slice(*np.searchsorted(place[order], [block.start, block.stop]))]
+                asked, rows = once[block], place[here] - block.start
+                wanted = with_lists or self.reranker is not None
+                parts.append(self._places_of_block(asked, rows, golds.take(here), filters, with_lists=wanted))
+                bar.advance(len(here))
+        return Places.concat(parts, queries, golds, np.argsort(order, kind="stable"))
+
+    def _places_of_block(
+        self,
+        queries: Queries,
+        rows: Ints,
+        golds: Ragged,
+        filters: Mapping[str, KnownAnswers | None],
+        *,
+        with_lists: bool,
+    ) -> Places:
+        """The places of golds, each of the query in its row of a block of distinct queries."""
+        scored = self.retrievers.score_block(queries)
+        scores = self._all_scores(scored[0], queries)
+        known = [None if each is None else each.of_queries(queries).row for each in filters.values()]
+        ranks: list[Ranks] = rank_rows(scores, rows, golds, known)
+        best = np.maximum.reduceat(scores[rows[golds.rows], golds.values], golds.offsets[:-1])
+        lists = self.lists(queries, scored) if with_lists else None
+        listed = None if lists is None else AllScores(scores, queries).of(lists.candidates.entities)[rows]
+        named = dict(zip(filters, ranks, strict=True))
+        return Places(queries[rows], golds, named, best, None if lists is None else lists[rows], listed)
+
+    def _all_scores(self, scored: Scored, queries: Queries) -> Floats:
+        """Stage 1's scores of all entities: those at hand, or asked for."""
+        if isinstance(scored, AllScores):
+            return scored.scores
+        return checked_scores(self.retrievers.first, queries)
+
+    def _rank_block(self, queries: Queries, k: int, left_out: KnownAnswers) -> RankedLists:
+        scored = self.retrievers.score_block(queries)
+        if self.reranker is None:
+            entities, scores = _first(scored[0].best(k, left_out).entities, k), None
+            listed = np.zeros(len(queries), np.int64)
+        else:
+            lists = self.lists(queries, scored)
+            final = np.where(self._gone(lists, left_out), -np.inf, self.final_scores(lists))
+            listed = np.minimum((~np.isneginf(final)).sum(axis=1), k)
+            entities, scores = self._ordered(lists, final, scored[0], k, left_out)
+        stage1 = scored[0].of(entities)
+        ranks = scored[0].ranks(entities, left_out)
+        return RankedLists(entities, stage1 if scores is None else scores, stage1, ranks, listed)
+
+    def _gone(self, lists: Lists, left_out: KnownAnswers) -> Ints:
+        """Which places of the lists are not ranked: padding, and what is left out."""
+        entities = lists.candidates.entities
+        return (entities == NO_ENTITY) | left_out.of_queries(lists.queries).contains(entities)
+
+    def _ordered(
+        self, lists: Lists, final: Floats, first: Scored, k: int, left_out: KnownAnswers
+    ) -> tuple[Ints, Floats]:
+        """The first k entities, those of the list by their final scores and then Stage 1's others, and the scores."""
+        order = np.argsort(-final, axis=1, kind="stable")
+        scores = np.take_along_axis(final, order, axis=1)
+        entities = np.where(np.isneginf(scores), NO_ENTITY, np.take_along_axis(lists.candidates.entities, order, axis=1))
+        if k > (entities != NO_ENTITY).sum(axis=1).min(initial=k):
+            behind = _behind(first, lists.candidates.entities, k, left_out)
+            entities = np.concatenate([entities, behind], axis=1)
+            scores = np.concatenate([scores, np.full(behind.shape, np.nan)], axis=1)
+        front = np.argsort(entities == NO_ENTITY, axis=1, kind="stable")[:, :k]
+        entities, scores = (np.take_along_axis(each, front, axis=1) for each in (entities, scores))
+        return _first(entities, k), _first(np.where(entities == NO_ENTITY, -np.inf, scores), k, -np.inf)
+
+    @cached_property
+    def _manifest(self) -> Manifest:
+        made_by = type(self.retrievers.first).__name__
+        extra = [*self.retrievers.extra]
+        return Manifest(self.kb.name, self.kb.digest, "asked", self.k, self.known, made_by, extra)
+
+
+def _behind(first: Scored, listed: Ints, k: int, left_out: KnownAnswers) -> Ints:
+    """Stage 1's best that are not in the list, in its order, (query, entity); `NO_ENTITY` in the place of the others."""
+    best = first.best(k + listed.shape[1], left_out).entities
+    rows = Ragged(np.arange(len(listed) + 1) * listed.shape[1], np.sort(listed, axis=1).reshape(-1))
+    return np.where(rows.contains(best), NO_ENTITY, best)
+
+
+def _first(values: Floats | Ints, k: int, pad: float = NO_ENTITY) -> Floats | Ints:
+    """The first k columns, padded where there are fewer."""
+    return np.pad(values, [(0, 0), (0, max(k - values.shape[1], 0))], constant_values=pad)[:, :k]
+
+
+def _nothing(k: int) -> RankedLists:
+    """The ranking of no query."""
+    ids, scores = np.zeros((0, k), np.int64), np.zeros((0, k))
+    return RankedLists(ids, scores, scores, ids, np.zeros(0, np.int64))

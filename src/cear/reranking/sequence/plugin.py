@@ -1,0 +1,57 @@
+"""The paper's re-ranker as one that plugs in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from cear.candidates import Lists, Manifest
+from cear.core.context import Context
+from cear.core.tensors import read_tensors
+from cear.core.types import Candidates, Floats, Queries
+from cear.data import KnowledgeBase
+from cear.reranking.features import stage1_features
+from cear.reranking.reranker import Upstream
+from cear.reranking.sequence.config import SequenceSettings
+from cear.reranking.sequence.int8 import with_int8
+from cear.reranking.sequence.reranker import ENCODER, HEAD, SequenceReranker
+
+
+class SequenceConfig(SequenceSettings):
+    """The paper's re-ranker: the query and its candidates in one sequence of a language model."""
+
+    version: ClassVar[int] = 1
+    kind: Literal["sequence"] = "sequence"
+    """Which re-ranker."""
+
+    def preflight(self, kb: KnowledgeBase, k: int, context: Context) -> None:
+        """Refuse an encoder that is not there, or that cannot hold k candidates."""
+        k = min(k, kb.n_entities)
+        same = Candidates(np.zeros((1, k), np.int64), np.zeros((1, k)))
+        manifest = Manifest(kb.name, kb.digest, "train", k, "keep", "preflight")
+        one = Lists(Queries(np.zeros(1, np.int64), np.zeros(1, np.int64)), same, manifest)
+        self.build(Upstream(kb), context).lengths(one)
+
+    def features_of(self, lists: Lists, seen: KnowledgeBase) -> Floats:
+        """What Stage 1 says, which the lists themselves tell."""
+        del seen
+        return stage1_features(lists.candidates)
+
+    def build(self, upstream: Upstream, context: Context) -> SequenceReranker:
+        """A fresh re-ranker on a pretrained encoder."""
+        return SequenceReranker(upstream.kb, self, context)
+
+    def load(self, upstream: Upstream, folder: Path, context: Context) -> SequenceReranker:
+        """The re-ranker saved in a folder, for a knowledge base: its own, or another one's names."""
+        there = self.model_copy(update={"encoder": str(folder / ENCODER), "init": "pretrained"})
+        reranker = SequenceReranker(upstream.kb, there, context)
+        reranker.config = self
+        encoder = {key: value for key, value in reranker.model.state_dict().items() if key.startswith("encoder.")}
+        reranker.model.load_state_dict(encoder | read_tensors(folder / HEAD)[0])  # a missing weight is an error
+        return reranker
+
+    def load_int8(self, upstream: Upstream, folder: Path, context: Context) -> SequenceReranker:
+        """The same with its encoder in 8-bit integers, made beside the folder when it is first asked for."""
+        return with_int8(self.load(upstream, folder, context), folder)

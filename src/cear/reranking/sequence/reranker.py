@@ -1,0 +1,132 @@
+"""The paper's re-ranker behind the contract of Stage 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cear.candidates import Lists
+from cear.core.context import Context
+from cear.core.devices import array, computing, device_of, tensor
+from cear.core.files import write_json
+from cear.core.progress import Progress, silent
+from cear.core.tensors import write_tensors
+from cear.core.types import NO_ENTITY, Bools, Floats, Ints, Queries
+from cear.data import KnowledgeBase
+from cear.reranking.features import stage1_features
+from cear.reranking.reranker import CONFIG, Phase
+from cear.reranking.sequence.config import SequenceSettings
+from cear.reranking.sequence.model import CrossEntityModel
+from cear.reranking.sequence.sequences import Assembler, SequenceBatch
+from cear.reranking.sequence.surface import surface_forms
+from cear.texts import load_encoder, pack_by_tokens, positions, special_tokens
+
+HEAD, ENCODER = "head.safetensors", "encoder"
+
+
+class SequenceReranker:
+    """Reads the query and all candidates of a list in one sequence."""
+
+    read_tokens: int = 1000
+    """At most so many in a batch without gradients: what stays in the processor's cache is read a tenth faster."""
+
+    def __init__(self, kb: KnowledgeBase, config: SequenceSettings, context: Context) -> None:
+        self.config, self._seed, self._precision = config, context.seed, context.precision
+        language_model, self.tokenizer = load_encoder(
+            config.encoder, init=config.init, dropout=config.dropout, seed=context.seed, download=context.download
+        )
+        self.model = CrossEntityModel(language_model, config, seed=context.seed).to(context.device).eval()
+        forms = surface_forms(kb, self.tokenizer, width=config.form_tokens, text=config.text)
+        self._assembler = Assembler(
+            forms, special_tokens(self.tokenizer), width=config.form_tokens, positions=positions(language_model)
+        )
+
+    @torch.inference_mode()
+    def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
+        """A score for each candidate; it depends on its own list alone, not on what shares its batch."""
+        features = stage1_features(lists.candidates)
+        scores = np.empty(lists.candidates.entities.shape, np.float32)
+        with progress("Re-ranking", len(lists)) as bar, computing(device_of(self.model), self._precision):
+            for rows in pack_by_tokens(self.lengths(lists), min(self.config.max_tokens, self.read_tokens)):
+                scores[rows] = array(self.score(lists[rows], features[rows]))
+                bar.advance(len(rows))
+        return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)
+
+    def fit_normalizer(self, features: Floats) -> None:
+        """Nothing: the features have one scale for every list."""
+
+    def refresh_cache(self, *, progress: Progress = silent) -> None:
+        """Nothing: texts are read whenever a list is."""
+
+    def phases(self) -> Sequence[Phase]:
+        """One: all of it learns from the first step on."""
+        return [Phase("learning", lambda reranker: reranker)]
+
+    def score(self, lists: Lists, features: Floats) -> Tensor:
+        """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
+        device, order = device_of(self.model), self._order(lists)
+        entities = np.take_along_axis(lists.candidates.entities, order, axis=1)
+        seen = tensor(np.take_along_axis(features, order[..., None], axis=1), device)
+        scores: Tensor = self.model(self._assemble(lists.queries, entities, device), self._per_sequence(seen))
+        back = tensor(np.argsort(order, axis=1), device)
+        return scores.view(entities.shape).gather(1, back)
+
+    def lengths(self, lists: Lists) -> Ints:
+        """The tokens that each list costs, (list,): what batches are packed by."""
+        entities = lists.candidates.entities
+        if self.config.attention == "cross":
+            return self._assembler.lengths(lists.queries, entities)
+        singles = self._assembler.lengths(*_one_at_a_time(lists.queries, entities)).reshape(entities.shape)
+        longest: Ints = singles.max(axis=1)
+        return longest * lists.candidates.k
+
+    def shortened(self, lists: Lists) -> Bools:
+        """Which lists have surface forms cut below the configured tokens, because they would not fit, (list,)."""
+        return self._assembler.widths(lists.queries, lists.candidates.entities) < self.config.form_tokens
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """One learning rate for the encoder and one for the head."""
+        head = [parameter for name, parameter in self.model.named_parameters() if not name.startswith("encoder.")]
+        return [
+            {"params": [*self.model.encoder.parameters()], "lr": self.config.learning_rate},
+            {"params": head, "lr": self.config.head_learning_rate},
+        ]
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write encoder, tokenizer, head and settings: all that loading needs beside the KB."""
+        self.model.encoder.save_pretrained(folder / ENCODER)
+        self.tokenizer.save_pretrained(folder / ENCODER)
+        head = {key: value for key, value in self.model.state_dict().items() if not key.startswith("encoder.")}
+        write_tensors(folder / HEAD, head)
+        write_json(folder / CONFIG, {"config": self.config.settings_key(), "seed": self._seed})
+
+    def _order(self, lists: Lists) -> Ints:
+        """Where each candidate stands in the sequence, (list, candidate): Stage 1's order, or one drawn per list."""
+        entities = lists.candidates.entities
+        if self.config.order == "stage1":
+            return np.broadcast_to(np.arange(lists.candidates.k), entities.shape).copy()
+        # A function of the query alone, so that a list has one order whenever it is read; pads stay last.
+        draws = [
+            np.random.default_rng([self._seed, int(e), int(r)]).random(lists.candidates.k)
+            for e, r in zip(lists.queries.entity, lists.queries.relation, strict=True)
+        ]
+        return np.argsort(np.where(entities == NO_ENTITY, 2.0, np.array(draws)), axis=1, kind="stable")
+
+    def _assemble(self, queries: Queries, entities: Ints, device: torch.device) -> SequenceBatch:
+        if self.config.attention == "independent":
+            queries, entities = _one_at_a_time(queries, entities)
+        return self._assembler.assemble(queries, entities, device)
+
+    def _per_sequence(self, features: Tensor) -> Tensor:
+        return features.flatten(0, 1).unsqueeze(1) if self.config.attention == "independent" else features
+
+
+def _one_at_a_time(queries: Queries, entities: Ints) -> tuple[Queries, Ints]:
+    """Each list as k lists of one candidate."""
+    k = entities.shape[1]
+    return Queries(np.repeat(queries.entity, k), np.repeat(queries.relation, k)), entities.reshape(-1, 1)

@@ -1,0 +1,33 @@
+"""The retrievers by name: a dictionary to read, and one type for the settings of any of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cear.core.registry import union_of, with_installed
+from cear.retrieval.complex import ComplExConfig
+from cear.retrieval.distmult import DistMultConfig
+from cear.retrieval.extreme_text import ExtremeTextConfig
+from cear.retrieval.retriever import RetrieverConfig
+from cear.retrieval.rotate import RotatEConfig
+from cear.retrieval.rules import RulesConfig
+from cear.retrieval.text import TextConfig
+from cear.retrieval.transe import TransEConfig
+
+RETRIEVERS: dict[str, type[RetrieverConfig]] = with_installed(
+    {
+        "complex": ComplExConfig,
+        "distmult": DistMultConfig,
+        "rotate": RotatEConfig,
+        "transe": TransEConfig,
+        "rules": RulesConfig,
+        "text": TextConfig,
+        "extreme_text": ExtremeTextConfig,
+    },
+    "cear.retrievers",
+)
+
+if TYPE_CHECKING:
+    AnyRetriever = RetrieverConfig
+else:
+    AnyRetriever = union_of(RETRIEVERS, "model", default="complex")

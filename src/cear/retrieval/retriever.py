@@ -1,0 +1,91 @@
+"""What a retriever is: it ranks all entities for a query. And what a plug-in is that makes one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+from torch import Tensor
+
+from cear.core.context import Context
+from cear.core.progress import Progress, silent
+from cear.core.settings import Settings
+from cear.core.types import Candidates, Ints, Queries
+from cear.data import KnowledgeBase, KnownAnswers
+from cear.training import State
+
+
+class Retriever(Protocol):
+    """Anything that scores all or some entities as the answer of a query: a `Scorer`, rules, or yours."""
+
+    @property
+    def n_entities(self) -> int:
+        """The number of entities that are ranked."""
+
+    def score_all(self, queries: Queries, among: Ints | None = None) -> Tensor:
+        """The score of every entity, or of those in `among`, as the answer: (query, entity), all finite."""
+
+    def score_candidates(self, queries: Queries, entities: Ints) -> Tensor:
+        """The score of the entities in each query's row, (query, candidate)."""
+
+
+@runtime_checkable
+class SearchesItself(Retriever, Protocol):
+    """A retriever that finds its best entities without scoring all of them; `cear.retrieval.top_k` leaves it to it."""
+
+    def top_k(
+        self, queries: Queries, k: int, *, drop: KnownAnswers | None = None, progress: Progress = silent
+    ) -> Candidates:
+        """The k best entities of each query, exactly; those of `drop` left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A retriever that has learned, and how that went."""
+
+    retriever: Retriever
+    training: State
+
+
+class RetrieverConfig(Settings, ABC):
+    """The settings of a retriever, and what can be done with them: a plug-in is a subclass of this.
+
+    Its `model` is a `Literal` with its name, under which it stands in `RETRIEVERS` or in the entry points
+    `cear.retrievers` of an installed package. `version` is that of its code: raise it whenever the same settings and
+    facts would give another retriever, and nothing that was kept of the old one is taken for the new.
+    """
+
+    version: ClassVar[int] = 1
+    model: str
+    """Which retriever."""
+
+    def preflight(self, kb: KnowledgeBase, context: Context) -> None:
+        """Raise `ConfigError` now for what could only fail later: an encoder that is missing, a size that cannot be."""
+
+    @abstractmethod
+    def fit(self, kb: KnowledgeBase, folder: Path, context: Context) -> Fitted:
+        """Learn from the training facts, keep the result in `folder`; continues what is there.
+
+        Validation facts choose the best weights. Test facts are never read.
+        """
+
+    @abstractmethod
+    def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> Retriever:
+        """The retriever that `fit` left in a folder."""
+
+    def with_epochs(self, epochs: int) -> Self:
+        """The same retriever, trained for so many epochs; one that is not trained in epochs stays as it is."""
+        return self.model_copy(update={"epochs": epochs}) if "epochs" in type(self).model_fields else self
+
+    def details(self, training: State) -> dict[str, Any]:
+        """What a table says about it."""
+        del training
+        return {}
+
+
+def learned(best: float, *, epochs: int, seconds: float) -> State:
+    """How a training went whose result was looked at once, at its end."""
+    history: list[dict[str, float]] = [{"epoch": epochs, "valid": best}]
+    return State(epoch=epochs, best=best, best_epoch=epochs, seconds=seconds, done=True, history=history)

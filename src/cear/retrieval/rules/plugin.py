@@ -1,0 +1,46 @@
+"""Rules as a retriever that plugs in: counted in one go, nothing trained."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from cear.core.context import Context
+from cear.data import KnowledgeBase
+from cear.evaluation import valid_mrr
+from cear.retrieval.retriever import Fitted, RetrieverConfig, learned
+from cear.retrieval.rules.config import RuleSettings
+from cear.retrieval.rules.retriever import RuleRetriever
+from cear.retrieval.rules.rulebook import learn_rules, load_rules, save_rules
+
+RULES = "rules.safetensors"
+
+
+class RulesConfig(RuleSettings, RetrieverConfig):
+    """Rules in the manner of AnyBURL, learned by counting."""
+
+    version: ClassVar[int] = 1
+    model: Literal["rules"] = "rules"
+    """Which retriever."""
+
+    @property
+    def settings(self) -> RuleSettings:
+        """What the rules themselves are learned and put together by."""
+        return RuleSettings.model_validate(self.model_dump(include=set(RuleSettings.model_fields)))
+
+    def fit(self, kb: KnowledgeBase, folder: Path, context: Context) -> Fitted:
+        """Rules learned from the training facts; validation only measures them."""
+        start, facts = time.monotonic(), kb.facts("train")
+        book = learn_rules(
+            facts, kb.n_entities, kb.n_relations, self.settings, seed=context.seed, progress=context.progress
+        )
+        save_rules(folder / RULES, book, digest=kb.digest)
+        retriever = RuleRetriever(book)
+        state = learned(valid_mrr(kb)(retriever), epochs=1, seconds=time.monotonic() - start)
+        return Fitted(retriever, state)
+
+    def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> RuleRetriever:
+        """The rules in a folder."""
+        del context
+        return RuleRetriever(load_rules(folder / RULES, digest=kb.digest))

@@ -1,0 +1,64 @@
+"""A step: a piece of work with declared inputs and settings, and so with a key by content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cear.core.keys import content_key
+from cear.steps.meter import Spent
+
+SCHEMA = 1  # of a step's folder; one of another schema is made again
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Work that leaves a folder. Equal keys mean equal results: nothing else may decide what `make` writes."""
+
+    name: str
+    """For people: `stage1`, `fold 0, rules`, `re-ranker`."""
+    kind: str
+    """Which code makes it."""
+    settings: Mapping[str, Any]
+    """All that decides the result beside the inputs: settings with their defaults, seeds, digests of data, and the
+    version of the code."""
+    make: Callable[[Path], None]
+    """Writes the result into a folder; called again there after an interruption, it goes on."""
+    inputs: tuple[Step, ...] = ()
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of kind, settings and the keys of the inputs."""
+        return content_key(SCHEMA, self.kind, self.settings, [each.key for each in self.inputs])
+
+    def chain(self) -> list[Step]:
+        """The step and everything before it, each once, inputs first."""
+        steps = {each.key: each for parent in self.inputs for each in parent.chain()}
+        return [*(steps | {self.key: self}).values()]
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What a step cost when it was made, and where."""
+
+    name: str
+    kind: str
+    key: str
+    spent: Spent
+    device: str
+    version: str
+    """Of cear."""
+    commit: str | None
+    dirty: bool | None
+    date: str
+    schema: int = SCHEMA
+    reused: bool = field(default=False, compare=False)
+    """Whether this run found it ready."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as a flat value of JSON."""
+        values = asdict(self)
+        return values | values.pop("spent")

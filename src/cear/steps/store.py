@@ -1,0 +1,123 @@
+"""Where steps are kept: a folder for each key, there whole or not at all, locked while it is made.
+
+    store/retriever/3f2a…/            a finished step: what it wrote, and step.json, which says what it is and cost
+    store/retriever/3f2a….partial/    one that is being made, or was interrupted: it goes on from there
+    store/retriever/3f2a….lock        held by whoever makes it
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from cear import __version__
+from cear.core.context import Context
+from cear.core.errors import CearError
+from cear.core.files import read_json, write_json
+from cear.core.machine import checkout
+from cear.steps.meter import Meter, Spent
+from cear.steps.step import SCHEMA, Step, StepReport
+
+log = logging.getLogger("cear.steps")
+
+REPORT, ACCOUNT = "step.json", "spent.json"
+_LEFT_BEHIND = "checkpoint.safetensors"  # what a training goes on from is of no use when it is done
+
+
+class NotMade(CearError):
+    """A step is not there, and this store may not make it."""
+
+
+class Store:
+    """Finds finished steps in several folders, and makes the others in the first."""
+
+    def __init__(self, folder: Path, *, others: Sequence[Path] = (), context: Context, makes: bool = True) -> None:
+        """`others` are only read; with `makes` False, so is `folder`."""
+        self.folder, self._others = folder, tuple(others)
+        self._context, self._makes = context, makes
+        self.reports: dict[str, StepReport] = {}
+        """Of every step that was asked for, by key."""
+
+    def get(self, step: Step) -> Path:
+        """The folder of a finished step; made now, inputs first, unless it is kept."""
+        found = self._find(step)
+        if found is None:
+            found = self._made(step)
+        elif step.key not in self.reports:
+            self.reports[step.key] = replace(_read_report(found), reused=True)
+            log.info("%s is reused from %s.", step.name, found)
+        return found
+
+    def has(self, step: Step) -> bool:
+        """Whether a step is finished."""
+        return self._find(step) is not None
+
+    def report(self, step: Step) -> StepReport:
+        """What a step cost; it must be finished."""
+        if step.key not in self.reports:
+            self.get(step)
+        return self.reports[step.key]
+
+    def _find(self, step: Step) -> Path | None:
+        places = (root / step.kind / step.key[:32] for root in (self.folder, *self._others))
+        return next((place for place in places if _is_whole(place, step)), None)
+
+    def _made(self, step: Step) -> Path:
+        if not self._makes:
+            raise NotMade(f"{step.name} ({step.kind} {step.key[:12]}) is not in {self.folder}.")
+        for each in step.inputs:
+            self.get(each)
+        place = self.folder / step.kind / step.key[:32]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with _lock(place, step):
+            if not _is_whole(place, step):
+                self._make(step, place)
+        return place
+
+    def _make(self, step: Step, place: Path) -> None:
+        partial = place.with_name(f"{place.name}.partial")
+        partial.mkdir(exist_ok=True)
+        with Meter(partial / ACCOUNT) as meter:
+            step.make(partial)
+        report = self._report(step, meter.spent)
+        for leftover in (partial / ACCOUNT, *partial.rglob(_LEFT_BEHIND), *partial.rglob(".*.partial")):
+            leftover.unlink(missing_ok=True)
+        write_json(partial / REPORT, report.as_json())
+        partial.rename(place)
+        self.reports[step.key] = report
+
+    def _report(self, step: Step, spent: Spent) -> StepReport:
+        commit, dirty = checkout()
+        date = datetime.now(UTC).isoformat(timespec="seconds")
+        return StepReport(step.name, step.kind, step.key, spent, self._context.device, __version__, commit, dirty, date)
+
+
+def _is_whole(place: Path, step: Step) -> bool:
+    """Whether a folder holds this finished step, of a schema that we read."""
+    path = place / REPORT
+    if not path.exists():
+        return False
+    there = read_json(path)
+    return bool(there["key"] == step.key and there["schema"] == SCHEMA)
+
+
+def _read_report(place: Path) -> StepReport:
+    values = read_json(place / REPORT)
+    spent = Spent(**{name: values.pop(name) for name in Spent.__dataclass_fields__})
+    return StepReport(**values, spent=spent)
+
+
+def _lock(place: Path, step: Step) -> FileLock:
+    """The lock of a step, taken; whoever has to wait for another process is told."""
+    lock = FileLock(place.with_name(f"{place.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        log.warning("Another process is making %s in %s; waiting for it.", step.name, place.parent)
+        lock.acquire()
+    return lock

@@ -3,7 +3,7 @@
 from cear.candidates.config import CandidatesConfig, CrossfitConfig
 from cear.candidates.crossfit import Fold, crossfit_folds, fold_by_pair, hold_out, joined
 from cear.candidates.files import read_lists, write_lists
-from cear.candidates.lists import Lists, Manifest, among, distinct_lists, labels, make_lists, sample_queries
+from cear.candidates.lists import Lists, Manifest, distinct_lists, labels, make_lists, sample_queries
 from cear.candidates.retrievers import Retrievers, load_retrievers, scores_of, train_retrievers
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "Lists",
     "Manifest",
     "Retrievers",
-    "among",
     "crossfit_folds",
     "distinct_lists",
     "fold_by_pair",

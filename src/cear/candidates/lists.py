@@ -10,7 +10,7 @@ import numpy as np
 from cear.candidates.retrievers import Retrievers
 from cear.core.errors import MismatchError
 from cear.core.progress import Progress, silent
-from cear.core.types import NO_ENTITY, Bools, Candidates, Ints, Queries, Ragged
+from cear.core.types import Bools, Candidates, Ints, Queries
 from cear.data import KnownAnswers
 
 Known = Literal["keep", "drop"]
@@ -83,12 +83,4 @@ def distinct_lists(lists: Lists) -> tuple[Lists, Ints]:
 
 def labels(lists: Lists, answers: KnownAnswers) -> Bools:
     """Which candidates are among these answers of their query, (query, candidate); pads never are."""
-    return among(lists.candidates.entities, answers.of_queries(lists.queries))
-
-
-def among(entities: Ints, answers: Ragged) -> Bools:
-    """Which entities of each row are in the same row of `answers`, (row, candidate)."""
-    width = 1 + max(int(entities.max(initial=NO_ENTITY)), int(answers.values.max(initial=NO_ENTITY)))
-    key = np.arange(len(entities))[:, None] * width + entities
-    found: Bools = np.isin(key, answers.rows * width + answers.values) & (entities != NO_ENTITY)
-    return found
+    return answers.of_queries(lists.queries).contains(lists.candidates.entities)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cear.candidates import Lists, among
+from cear.candidates import Lists
 from cear.core.errors import MismatchError, ScoreError
 from cear.core.types import NO_ENTITY, SPLITS, Bools, Floats, Ints, Ranks
 from cear.data import KnowledgeBase, KnownAnswers
@@ -30,8 +30,8 @@ def rank_in_lists(
     """
     entities = lists.candidates.entities
     _refuse_bad_scores(scores, entities)
-    is_gold = among(entities, as_mentions(gold))
-    competes = (entities != NO_ENTITY) & ~is_gold & ~among(entities, known.of_queries(lists.queries))
+    is_gold = as_mentions(gold).contains(entities)
+    competes = (entities != NO_ENTITY) & ~is_gold & ~known.of_queries(lists.queries).contains(entities)
     found = is_gold.any(axis=1)
     height = np.max(scores, axis=1, where=is_gold, initial=-np.inf, keepdims=True)
     above = (competes & (scores > height)).sum(axis=1)
@@ -64,7 +64,7 @@ def reranked(
         raise MismatchError("The lists are not those of the evaluated queries. Make them from the same queries.")
     known = kb.known(*SPLITS[: SPLITS.index(before.split) + 1], mentions=True)
     ranks = rank_in_lists(lists, scores, before.golds, known, before.ranks, heights)
-    listed = np.asarray(among(lists.candidates.entities, before.golds).any(axis=1))
+    listed = np.asarray(before.golds.contains(lists.candidates.entities).any(axis=1))
     return replace(before, ranks=ranks, before=before, listed=listed, seconds=before.seconds + seconds)
 
 

@@ -20,7 +20,7 @@ from cear.reranking.features import stage1_features
 from cear.reranking.model import CrossEntityModel
 from cear.reranking.sequences import Assembler, SequenceBatch
 from cear.reranking.surface import surface_forms
-from cear.texts import fill, load_encoder, positions, special_tokens
+from cear.texts import load_encoder, pack_by_tokens, positions, special_tokens
 
 HEAD, CONFIG, ENCODER = "head.safetensors", "reranker.json", "encoder"
 
@@ -92,7 +92,7 @@ class SequenceReranker:
         features = stage1_features(lists.candidates)
         scores = np.empty(lists.candidates.entities.shape, np.float32)
         with progress("Re-ranking", len(lists)) as bar:
-            for rows in fill(self.lengths(lists), min(self.config.max_tokens, self.read_tokens)):
+            for rows in pack_by_tokens(self.lengths(lists), min(self.config.max_tokens, self.read_tokens)):
                 scores[rows] = self.score(lists[rows], features[rows]).numpy()
                 bar.advance(len(rows))
         return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)

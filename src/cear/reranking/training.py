@@ -18,7 +18,7 @@ from cear.core.types import NO_ENTITY, Floats, Ints
 from cear.data import KnowledgeBase, KnownAnswers
 from cear.reranking.losses import LIST_LOSSES
 from cear.reranking.reranker import Reranker, Trainable
-from cear.texts import deal
+from cear.texts import shuffled_batches
 from cear.training import NO_DEADLINE, Deadline, Schedule, State, fit, seeded
 
 Validate = Callable[[Reranker], float]
@@ -93,7 +93,9 @@ class Stage2Task:
         rng = np.random.default_rng([self._seed, epoch])
         count = min(self._reranker.config.lists or len(self._lists), len(self._lists))
         chosen = np.sort(rng.choice(len(self._lists), count, replace=False))
-        return [chosen[batch] for batch in deal(self._lengths[chosen], self._reranker.config.max_tokens, rng)]
+        return [
+            chosen[batch] for batch in shuffled_batches(self._lengths[chosen], self._reranker.config.max_tokens, rng)
+        ]
 
 
 def train_stage2(

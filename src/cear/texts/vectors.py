@@ -15,7 +15,7 @@ from torch import Tensor
 from cear.core.progress import Progress, silent
 from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase, cache_root
-from cear.texts.batches import fill
+from cear.texts.batches import pack_by_tokens
 from cear.texts.encoders import load_encoder
 from cear.texts.lines import texts
 
@@ -77,7 +77,7 @@ def pooled(
     progress: Progress = silent,
 ) -> Tensor:
     """The mean state of the tokens of each row, at unit length, (row, width), with gradients where they are on."""
-    batches = fill(np.array([len(row) for row in rows]), _MAX_TOKENS)
+    batches = pack_by_tokens(np.array([len(row) for row in rows]), _MAX_TOKENS)
     means = []
     with progress("Encoding texts", len(rows)) as bar:
         for batch in batches:

@@ -21,7 +21,7 @@ from cear.reranking.config import EndToEndConfig, WideConfig
 from cear.reranking.wide.evidence import Evidence, n_numbers
 from cear.reranking.wide.model import WideBatch, WideModel
 from cear.retrieval import DotProductScorer, Retriever
-from cear.texts import KeptVectors, TunedVectors, fill, text_vectors, texts
+from cear.texts import KeptVectors, TunedVectors, pack_by_tokens, text_vectors, texts
 
 WEIGHTS, CONFIG = "wide.safetensors", "reranker.json"
 
@@ -90,7 +90,7 @@ class WideReranker:
         self.model.eval()
         scores = np.empty(lists.candidates.entities.shape, np.float32)
         with progress("Re-ranking", len(lists)) as bar:
-            for rows in fill(self.lengths(lists), self.config.max_tokens):
+            for rows in pack_by_tokens(self.lengths(lists), self.config.max_tokens):
                 scores[rows] = self.score(lists[rows], self.inputs(lists[rows])).numpy()
                 bar.advance(len(rows))
         return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)

@@ -108,7 +108,7 @@ class WideReranker:
     def settle(self, *, progress: Progress = silent) -> None:
         """Read all texts again, if who reads them has learned."""
         if isinstance(self._texts, TunedVectors):
-            self._texts.read_all(progress=progress)
+            self._texts.refresh_cache(progress=progress)
 
     def score(self, lists: Lists, inputs: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""

@@ -76,7 +76,7 @@ class TextTask(Stage1Task):
     def validate(self) -> float:
         """Filtered MRR on the validation split, by what the encoder says of every text now."""
         if self._learning is not None:
-            self._learning.read_all(progress=self._progress)
+            self._learning.refresh_cache(progress=self._progress)
         return super().validate()
 
     def _loss(self, batch: Batch) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -148,7 +149,9 @@ class TestResume:
         assert 0 < before < train(ToyTask(), tmp_path).seconds
 
     def test_what_killed_writes_left_is_cleared_away(self, tmp_path: Path) -> None:
-        (tmp_path / ".checkpoint.safetensors.x7.partial").write_bytes(b"half")
+        half = tmp_path / ".checkpoint.safetensors.x7.partial"
+        half.write_bytes(b"half")
+        os.utime(half, (0, 0))
         train(ToyTask(), tmp_path)
         assert files_in(tmp_path) == FILES
 

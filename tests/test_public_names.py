@@ -19,7 +19,7 @@ PUBLIC: dict[str, str] = {
     "cear.cli": "app console main",
     "cear.data": (
         "CARDINALITIES Cardinality Finding Findings KnowledgeBase KnownAnswers Mentions ReadReport Reading "
-        "Severity Variant Vocabulary cache_root cardinalities check check_source load read"
+        "Severity TextRule Variant Vocabulary cache_root cardinalities check check_source load read"
     ),
     "cear.evaluation": (
         "Difference Evaluation Hits Intervals LeakReport MRR Measure STANDARD ScoresEntities Summary compare "

@@ -155,6 +155,14 @@ class TestResume:
         train(ToyTask(), tmp_path)
         assert files_in(tmp_path) == FILES
 
+    def test_a_state_of_another_version_is_refused_with_its_file(self, tmp_path: Path) -> None:
+        with pytest.raises(Interrupted):
+            train(ToyTask(stop=STEPS), tmp_path)
+        held, said = read_tensors(tmp_path / training.LATEST)
+        write_tensors(tmp_path / training.LATEST, held, said | {"state": '{"epoch": 1, "mood": 2}'})
+        with pytest.raises(DataError, match=r"checkpoint\.safetensors cannot be read: no field .* called mood"):
+            train(ToyTask(), tmp_path)
+
 
 class TestDeadline:
     NOW = Deadline(at=0)

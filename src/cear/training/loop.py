@@ -23,6 +23,7 @@ from cear.core.context import NO_DEADLINE, Deadline
 from cear.core.errors import MismatchError, OutOfTime
 from cear.core.files import remove_leftovers
 from cear.core.progress import Progress, silent
+from cear.core.records import from_json
 from cear.core.tensors import read_tensors, write_tensors
 
 LATEST, BEST = "checkpoint.safetensors", "best.safetensors"
@@ -185,8 +186,9 @@ class _Checkpoint:
                 f"({there[:12]}, this one is {self._fingerprint[:12]}). "
                 "Use another --out folder, or delete this one to start afresh."
             )
+        state = from_json(State, json.loads(metadata["state"]), path)
         self._restore(tensors)
-        return State(**json.loads(metadata["state"]))
+        return state
 
     def _restore(self, tensors: dict[str, Tensor]) -> None:
         model = {key.removeprefix("model."): value for key, value in tensors.items() if key.startswith("model.")}

@@ -72,16 +72,21 @@ class Ragged:
         return cls(offsets, np.fromiter((value for row in rows for value in row), np.int64, count=int(offsets[-1])))
 
     @classmethod
+    def of_counts(cls, counts: Ints, values: Ints) -> Ragged:
+        """Rows of so many values each, one after the other."""
+        return cls(_ends(counts), values)
+
+    @classmethod
     def grouped(cls, row: Ints, values: Ints, n_rows: int) -> Ragged:
         """The values of each row, in the order in which they come; `row` is that of each value."""
-        return cls(_ends(np.bincount(row, minlength=n_rows)), values[np.argsort(row, kind="stable")])
+        return cls.of_counts(np.bincount(row, minlength=n_rows), values[np.argsort(row, kind="stable")])
 
     @classmethod
     def concat(cls, tables: Sequence[Ragged]) -> Ragged:
         """The rows of several tables, one table after the other."""
         every = [cls.empty(0), *tables]
         counts = np.concatenate([table.counts for table in every])
-        return cls(_ends(counts), np.concatenate([table.values for table in every]))
+        return cls.of_counts(counts, np.concatenate([table.values for table in every]))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

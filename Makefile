@@ -8,11 +8,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 REQUIREMENTS := pyproject.toml constraints.txt
 USE := $(VENV)/.ready-to-use
 DEVELOP := $(VENV)/.ready-to-develop
+FRESH := .venv-fresh
 
-.PHONY: help demo test check format
+.PHONY: help demo test check check-install format
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST)
 
 demo: $(USE)  ## train on the embedded knowledge base, measure, answer questions
 	@$(BIN)/cear demo
@@ -24,6 +25,12 @@ check: $(DEVELOP)  ## lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Without the extras of developers, which bring along packages that nobody has asked for.
+check-install:  ## install what a user gets into a fresh environment, and import every module
+	@$(PYTHON) -m venv --clear $(FRESH)
+	@$(FRESH)/bin/python -m pip --disable-pip-version-check -qq install --constraint constraints.txt .
+	$(FRESH)/bin/python -I scripts/import_every_module.py
 
 format: $(DEVELOP)  ## format the code
 	$(BIN)/ruff check --fix --exit-zero .

@@ -25,7 +25,6 @@ from exact_search import exact_search
 from open_kb.files import write_open_kb
 from open_kb.world import Sizes
 
-from cear.candidates import among
 from cear.cli.console import progress_bar
 from cear.core.files import write_json
 from cear.core.types import SIDES, Candidates
@@ -102,7 +101,7 @@ def search_tree(steps: Steps, kb: KnowledgeBase, model: ExtremeText) -> None:
 
 def hits(kb: KnowledgeBase, lists: Candidates) -> dict[str, float]:
     """The share of test queries with a mention of the answer among the first, nothing filtered."""
-    found = among(lists.entities, kb.gold_mentions("test"))
+    found = kb.gold_mentions("test").contains(lists.entities)
     return {f"hits@{k}": float(found[:, :k].any(axis=1).mean()) for k in (1, 10, K)}
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cear.candidates import Lists, Retrievers, among, make_lists
+from cear.candidates import Lists, Retrievers, make_lists
 from cear.core.files import write_json
 from cear.core.types import Ragged
 from cear.evaluation import Evaluation, compare
@@ -50,7 +50,7 @@ def recall(run: Run, lists: Lists, golds: Ragged) -> dict[str, float]:
     each = {run.config.stage1.model: run.retrievers.first} | dict(run.retrievers.also)
     alone = {name: Retrievers(run.kb, one, {}) for name, one in each.items()}
     found = {name: make_lists(one, lists.queries, lists.manifest) for name, one in alone.items()} | {"union": lists}
-    return {name: float(among(each.candidates.entities, golds).any(axis=1).mean()) for name, each in found.items()}
+    return {name: float(golds.contains(each.candidates.entities).any(axis=1).mean()) for name, each in found.items()}
 
 
 def draw(record: dict[str, Any], path: Path) -> None:

@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cear.core.files import read_json, remove_leftovers, replacing, write_json
+from cear.core import files
+from cear.core.files import partial_of, read_json, remove_leftovers, replacing, write_json
 
 KILLED_IN_A_WRITE = """
 import os, signal, sys
@@ -23,6 +25,21 @@ from cear.core.files import replacing
 with replacing(Path(sys.argv[1])) as partial:
     partial.write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+WAITS_IN_A_WRITE = """
+import sys, time
+from pathlib import Path
+from cear.core.files import replacing
+with replacing(Path(sys.argv[1])):
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+PRINTS_A_PARTIAL_PATH = """
+import sys
+from pathlib import Path
+from cear.core.files import partial_of
+print(partial_of(Path(sys.argv[1])))
 """
 
 
@@ -121,9 +138,50 @@ def test_a_process_killed_in_a_write_leaves_the_old_file_and_a_leftover_that_can
 def test_clearing_touches_nothing_else(tmp_path: Path) -> None:
     for name in ("file", ".hidden", "half.partial", ".file.abc.partial"):
         (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, 0))
     remove_leftovers(tmp_path)
     assert names(tmp_path) == [".hidden", "file", "half.partial"]
     remove_leftovers(tmp_path / "not there")
+
+
+class TestLeftovers:
+    def test_a_file_that_is_being_written_stays(self, tmp_path: Path) -> None:
+        with replacing(tmp_path / "file") as partial:
+            partial.write_text("half")
+            remove_leftovers(tmp_path)
+            partial.write_text("whole")
+        assert (tmp_path / "file").read_text() == "whole"
+
+    def test_one_that_another_process_is_writing_stays_until_it_is_killed(self, tmp_path: Path) -> None:
+        command = [sys.executable, "-c", WAITS_IN_A_WRITE, str(tmp_path / "file")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "writing\n"
+            remove_leftovers(tmp_path)
+            assert len(names(tmp_path)) == 1
+            writer.kill()
+        remove_leftovers(tmp_path)
+        assert names(tmp_path) == []
+
+    def test_whose_writer_had_a_number_that_another_process_has_now_goes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as before:
+            before.setattr(files, "_started", lambda _: "1")
+            partial_of(tmp_path / "file").touch()
+        remove_leftovers(tmp_path)
+        assert names(tmp_path) == []
+
+    @pytest.mark.parametrize(("hours", "left"), [(23, 1), (25, 0)])
+    @pytest.mark.parametrize("name", [".file.abc.partial", ".file.00000000-7-7-abc.partial"])
+    def test_whose_writer_is_unknown_or_elsewhere_goes_after_a_day(
+        self, tmp_path: Path, name: str, hours: int, left: int
+    ) -> None:
+        changed = time.time() - hours * 3600
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (changed, changed))
+        remove_leftovers(tmp_path)
+        assert len(names(tmp_path)) == left
 
 
 def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
@@ -170,8 +228,10 @@ class TestJson:
 
 
 def test_a_folder_that_was_left_half_copied_is_removed_too(tmp_path: Path) -> None:
-    (tmp_path / ".stage1.partial").mkdir()
-    (tmp_path / ".stage1.partial" / "best.safetensors").write_bytes(b"half")
+    command = [sys.executable, "-c", PRINTS_A_PARTIAL_PATH, tmp_path / "stage1"]
+    half = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+    half.mkdir()
+    (half / "best.safetensors").write_bytes(b"half")
     (tmp_path / "stage2").mkdir()
     remove_leftovers(tmp_path)
     assert names(tmp_path) == ["stage2"]

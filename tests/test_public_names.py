@@ -12,14 +12,14 @@ import cear
 PUBLIC: dict[str, str] = {
     "cear": "Answer KnowledgeBase Run RunConfig SequenceConfig Stage1Config WideConfig load load_config open_run run",
     "cear.candidates": (
-        "CandidatesConfig CrossfitConfig Fold Lists Manifest Retrievers among crossfit_folds distinct_lists "
+        "CandidatesConfig CrossfitConfig Fold Lists Manifest Retrievers crossfit_folds distinct_lists "
         "fold_by_pair hold_out joined labels load_retrievers make_lists read_lists sample_queries scores_of "
         "train_retrievers write_lists"
     ),
     "cear.cli": "app console main",
     "cear.data": (
         "CARDINALITIES Cardinality Finding Findings KnowledgeBase KnownAnswers Mentions ReadReport Reading "
-        "Severity Variant Vocabulary cache_root cardinalities check check_source load read"
+        "Severity TextRule Variant Vocabulary cache_root cardinalities check check_source load read"
     ),
     "cear.evaluation": (
         "Difference Evaluation Hits Intervals LeakReport MRR Measure STANDARD ScoresEntities Summary compare "
@@ -40,8 +40,8 @@ PUBLIC: dict[str, str] = {
         "save_rules scorer_for top_k train_extreme_text train_stage1"
     ),
     "cear.texts": (
-        "EMBEDDED Init KeptVectors SpecialTokens TunedVectors deal embedded_folder encode fill learn_last load_encoder "
-        "padding pooled positions special_tokens text_vectors texts"
+        "EMBEDDED Init KeptVectors SpecialTokens TunedVectors embedded_folder encode learn_last load_encoder "
+        "numbered pack_by_tokens padding pooled positions shuffled_batches special_tokens text_vectors texts words_of"
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -13,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from cear.core import tensors
-from cear.training import loop as training
 from cear.core.errors import CearError, DataError, MismatchError, OutOfTime
 from cear.core.progress import silent
 from cear.core.tensors import read_tensors, write_tensors
@@ -21,6 +21,7 @@ from cear.data import KnowledgeBase
 from cear.evaluation import evaluate
 from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
 from cear.training import Deadline, Schedule, State, fit, load_weights
+from cear.training import loop as training
 
 STEPS, EPOCHS = 5, 4
 NEVER = 1e9  # seconds: no checkpoint inside an epoch
@@ -148,9 +149,19 @@ class TestResume:
         assert 0 < before < train(ToyTask(), tmp_path).seconds
 
     def test_what_killed_writes_left_is_cleared_away(self, tmp_path: Path) -> None:
-        (tmp_path / ".checkpoint.safetensors.x7.partial").write_bytes(b"half")
+        half = tmp_path / ".checkpoint.safetensors.x7.partial"
+        half.write_bytes(b"half")
+        os.utime(half, (0, 0))
         train(ToyTask(), tmp_path)
         assert files_in(tmp_path) == FILES
+
+    def test_a_state_of_another_version_is_refused_with_its_file(self, tmp_path: Path) -> None:
+        with pytest.raises(Interrupted):
+            train(ToyTask(stop=STEPS), tmp_path)
+        held, said = read_tensors(tmp_path / training.LATEST)
+        write_tensors(tmp_path / training.LATEST, held, said | {"state": '{"epoch": 1, "mood": 2}'})
+        with pytest.raises(DataError, match=r"checkpoint\.safetensors cannot be read: no field .* called mood"):
+            train(ToyTask(), tmp_path)
 
 
 class TestDeadline:

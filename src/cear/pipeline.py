@@ -14,7 +14,7 @@ from cear import __version__, data
 from cear.candidates import Lists, Manifest, Retrievers, load_retrievers, train_retrievers
 from cear.config import RunConfig, dump_config, load_config
 from cear.core.errors import CearError, ConfigError, DataError, MismatchError
-from cear.core.files import read_json, remove_leftovers, replacing, write_json
+from cear.core.files import partial_of, read_json, remove_leftovers, replacing, write_json
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, SPLITS, Ints, Queries, Split, TieRule
 from cear.data import KnowledgeBase
@@ -270,8 +270,8 @@ def take_over(other: Path, out: Path, config: RunConfig, kb: KnowledgeBase) -> N
     parts = ["stage1", *["crossfit"] * (mine.crossfit == its.crossfit), *["candidates"] * (mine == its)]
     for part in parts:
         if (other / part).exists() and not (out / part).exists():
-            shutil.copytree(other / part, out / f".{part}.partial")
-            (out / f".{part}.partial").rename(out / part)  # whole or not at all
+            shutil.copytree(other / part, partial := partial_of(out / part))
+            partial.rename(out / part)  # whole or not at all
 
 
 def _refuse_no_valid(kb: KnowledgeBase) -> None:

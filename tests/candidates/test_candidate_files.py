@@ -110,7 +110,7 @@ class TestFilesOfOthers:
             read_lists(self.write(tmp_path / "theirs.parquet", columns, towns), towns)
 
     def test_a_manifest_with_another_key(self, columns: dict[str, Any], towns: KnowledgeBase, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"a manifest that cannot be read.*colour"):
+        with pytest.raises(DataError, match=r"The manifest of .* cannot be read: no field .* called colour"):
             read_lists(self.write(tmp_path / "theirs.parquet", columns, towns, colour="red"), towns)
 
     def test_no_manifest(self, columns: dict[str, Any], towns: KnowledgeBase, tmp_path: Path) -> None:

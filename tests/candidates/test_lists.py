@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from cear.candidates import Lists, Manifest, Retrievers, among, distinct_lists, labels, make_lists, sample_queries
+from cear.candidates import Lists, Manifest, Retrievers, distinct_lists, labels, make_lists, sample_queries
 from cear.candidates.lists import Known
 from cear.core.errors import MismatchError
-from cear.core.types import NO_ENTITY, Candidates, Ints, Queries, Ragged
+from cear.core.types import NO_ENTITY, Candidates, Queries
 from cear.data import KnowledgeBase
 from cear.retrieval import Scorer, Stage1Config, build_scorer
 
@@ -125,24 +125,6 @@ class TestLabels:
         # ⟨?, lies in, Country B⟩: towns 1, 6, 11, 16, 21; of these, facts 6 (valid) and 21 (test) are held out.
         lists = lists_of([26], [3], [[1, 2, 6, 11, 16, 21]])
         assert labels(lists, towns.known("train")).tolist() == [[True, False, False, True, True, False]]
-
-
-@st.composite
-def rows_with_answers(draw: st.DrawFn) -> tuple[Ints, list[list[int]]]:
-    n, k = draw(st.integers(1, 5)), draw(st.integers(1, 6))
-    entity = st.integers(NO_ENTITY, 8)
-    entities = draw(st.lists(st.lists(entity, min_size=k, max_size=k), min_size=n, max_size=n))
-    answers = draw(st.lists(st.lists(st.integers(0, 8), max_size=5), min_size=n, max_size=n))
-    return np.array(entities), answers
-
-
-@given(rows_with_answers())
-def test_among_looks_in_the_same_row_and_never_finds_a_pad(case: tuple[Ints, list[list[int]]]) -> None:
-    entities, answers = case
-    offsets = np.cumsum([0, *map(len, answers)])
-    found = among(entities, Ragged(offsets, np.array([x for row in answers for x in row], np.int64)))
-    expected = [[e != NO_ENTITY and e in row for e in line] for line, row in zip(entities, answers, strict=True)]
-    assert found.tolist() == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.permutations([4, 5])), min_size=1, max_size=12))

@@ -4,9 +4,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from cear.data import cache, load, read
+from cear.core.types import Ragged
+from cear.data import KnowledgeBase, Mentions, cache, load, read
 from cear.data.cache import cached, place
 from cear.data.draft import ReadOptions
 from cear.data.report import Reading
@@ -145,3 +147,13 @@ def test_the_cache_can_be_left_alone(folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("cear.data.cache.CACHED_FROM_BYTES", 10_000)
     load(folder)  # too small to be worth it
     assert not cache_root().exists()
+
+
+def test_a_thing_that_no_fact_mentions_is_kept_as_such(write: Callable[..., Path], tmp_path: Path) -> None:
+    made = read(write({"train.txt": "a\tr\tb\n"}))
+    mentions = Mentions(Ragged.of([[0, 1], [], []]), {"train": np.array([[0, 0]])})
+    linked = KnowledgeBase("kb", made.kb.entities, made.kb.relations, {"train": made.kb.facts("train")}, mentions)
+    cache.save(tmp_path / "kept", Reading(linked, made.report), {})
+    kept = cache.load(tmp_path / "kept", "kb", {})
+    assert kept is not None
+    assert kept.kb.digest == linked.digest

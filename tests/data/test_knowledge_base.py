@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cear.core.errors import DataError
-from cear.core.types import Ints, Queries
-from cear.data import KnowledgeBase, KnownAnswers, Vocabulary
+from cear.core.types import Ints, Queries, Ragged
+from cear.data import KnowledgeBase, KnownAnswers, Mentions, Vocabulary
 from cear.data.vocabulary import SCHEMA
 
 N, R = 5, 3
+LINKED = np.array([[-1, 0]])  # the object of the only fact is thing 0
 facts_lists = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, R - 1), st.integers(0, N - 1)), max_size=30)
 
 
@@ -119,3 +120,29 @@ def test_the_digest_tells_apart(one: dict[str, list[object]], other: dict[str, l
 
 def test_the_digest_tells_splits_apart() -> None:
     assert knowledge_base([(0, 0, 1)]).digest != knowledge_base([], valid=[(0, 0, 1)]).digest
+
+
+class TestKnownOnce:
+    """Sorting the answers of a large knowledge base takes a second; it never changes, so once is enough."""
+
+    def test_known_answers_are_made_once_for_the_same_splits(self) -> None:
+        kb = knowledge_base([(0, 0, 1)], test=[(0, 0, 2)])
+        assert kb.known("train") is kb.known("train")
+        assert kb.known("train", "test") is kb.known("test", "train"), "the order of splits says nothing"
+        assert kb.known("train") is not kb.known("train", "test")
+
+    def test_mentions_are_known_apart_where_there_are_any(self) -> None:
+        kb = knowledge_base([(0, 0, 1)])
+        assert kb.known("train", mentions=True) is kb.known("train")
+        things = Ragged.of([[1, 2]])
+        linked = KnowledgeBase(
+            "toy", *_vocabularies(), {"train": kb.facts("train")}, Mentions(things, {"train": LINKED})
+        )
+        query = Queries(np.array([0]), np.array([0]))
+        both = [
+            linked.known("train", mentions=mentions).of_queries(query).row(0).tolist() for mentions in (False, True)
+        ]
+        assert both == [[1], [1, 2]]
+
+    def test_another_knowledge_base_knows_its_own(self) -> None:
+        assert knowledge_base([(0, 0, 1)]).known("train") is not knowledge_base([(0, 0, 1)]).known("train")

@@ -45,6 +45,33 @@ def test_a_name_that_is_nowhere_says_what_to_do() -> None:
         load("wn18rr")
 
 
+class TestAPathInPlaceOfAName:
+    """A run on a named data set is opened where the data is now, and must find the same knowledge base."""
+
+    @pytest.fixture
+    def moved(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setenv("CEAR_DATA", str(tmp_path))
+        for folder in (tmp_path / "wn18rr", tmp_path / "elsewhere"):
+            (_put(folder) / "entity2text.txt").write_text("a\tstool, a seat\nb\tdog, an animal\n")
+        return tmp_path / "elsewhere"
+
+    def test_is_read_by_the_rules_of_that_name(self, moved: Path) -> None:
+        there, here = load("wn18rr"), load(moved, like="WN18RR")
+        assert (here.digest, here.name) == (there.digest, "wn18rr")
+        assert load(moved).digest != there.digest, "which nothing in the folder tells"
+
+    def test_what_is_said_outright_wins(self, moved: Path) -> None:
+        told = load(moved, like="wn18rr", name="mine", text="name")
+        assert (told.name, told.entities.name(0)) == ("mine", "stool, a seat")
+
+    @pytest.mark.parametrize("like", [None, "data/towns", "fb15k"])
+    def test_what_has_no_name_has_no_rules(self, moved: Path, like: str | None) -> None:
+        assert (load(moved, like=like).digest, load(moved, like=like).name) == (load(moved).digest, "elsewhere")
+
+    def test_a_name_keeps_its_own(self, moved: Path) -> None:
+        assert load("wn18rr", like="fb15k-237").digest == load(moved, like="wn18rr").digest
+
+
 def test_an_archive_is_unpacked_by_hand() -> None:
     with pytest.raises(
         DataError, match=r"'olpbench' is not on this machine.*or unpack http://.*olpbench\.tar\.gz there"

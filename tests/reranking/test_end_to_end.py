@@ -79,7 +79,7 @@ def test_the_encoder_and_stage_1s_vectors_have_learned_or_are_as_before(done: Ru
     assert (old.texts.remembered - tuned.remembered).abs().max() > 1e-4
     assert _moved(old.stage1, reranker.model.stage1)
     found = tuned.remembered.clone()
-    tuned.read_all()
+    tuned.refresh_cache()
     torch.testing.assert_close(tuned.remembered, found, atol=1e-5, rtol=1e-4)  # what is saved is what it reads
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cear.core.errors import ConfigError
-from cear.core.types import NO_ENTITY, Queries
+from cear.core.types import NO_ENTITY, Queries, Ragged
 from cear.reranking.sequences import Assembler
-from cear.reranking.surface import SurfaceForms, ragged
+from cear.reranking.surface import SurfaceForms
 from cear.texts import SpecialTokens
 
 CLS, SEP, PAD, SPC, TAIL, HEAD = 101, 102, 0, 103, 104, 105
@@ -20,7 +20,7 @@ RELATIONS = [[50, 51], [60]]
 
 
 def assembler(*, width: int = 10, positions: int = 512, entities: list[list[int]] | None = None) -> Assembler:
-    forms = SurfaceForms(ragged(entities or ENTITIES), ragged(RELATIONS))
+    forms = SurfaceForms(Ragged.of(entities or ENTITIES), Ragged.of(RELATIONS))
     return Assembler(forms, SPECIAL, width=width, positions=positions)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cear.core.types import Ragged
 from cear.data import KnowledgeBase, Vocabulary
-from cear.reranking.surface import concatenate, cut, ragged, surface_forms, surround
+from cear.reranking.surface import cut, surface_forms, surround
 from cear.texts import load_encoder
 
 rows_of_tokens = st.lists(st.lists(st.integers(0, 99), max_size=6), max_size=6)
@@ -23,26 +23,20 @@ def plain(table: Ragged) -> list[list[int]]:
 
 class TestTables:
     def test_on_paper(self) -> None:
-        table = ragged([[1, 2, 3], [], [4]])
-        assert (table.offsets.tolist(), table.values.tolist()) == ([0, 3, 3, 4], [1, 2, 3, 4])
+        table = Ragged.of([[1, 2, 3], [], [4]])
         assert plain(cut(table, 2)) == [[1, 2], [], [4]]
         assert plain(surround(table, np.array([8]), np.array([9, 9]))) == [[8, 1, 2, 3, 9, 9], [8, 9, 9], [8, 4, 9, 9]]
-        assert plain(concatenate([table, ragged([[5], []])])) == [[1, 2, 3], [], [4], [5], []]
 
     @given(rows_of_tokens, st.integers(0, 7))
     def test_cut_keeps_the_first_tokens_of_each_row(self, rows: list[list[int]], width: int) -> None:
-        assert plain(cut(ragged(rows), width)) == [row[:width] for row in rows]
+        assert plain(cut(Ragged.of(rows), width)) == [row[:width] for row in rows]
 
     @given(rows_of_tokens, st.lists(st.integers(0, 9), max_size=2), st.lists(st.integers(0, 9), max_size=2))
     def test_surround_puts_every_row_between_two_pieces(
         self, rows: list[list[int]], before: list[int], after: list[int]
     ) -> None:
-        woven = surround(ragged(rows), np.array(before, np.int64), np.array(after, np.int64))
+        woven = surround(Ragged.of(rows), np.array(before, np.int64), np.array(after, np.int64))
         assert plain(woven) == [before + row + after for row in rows]
-
-    @given(st.lists(rows_of_tokens, min_size=1, max_size=3))
-    def test_concatenate_is_one_table_after_the_other(self, tables: list[list[list[int]]]) -> None:
-        assert plain(concatenate([ragged(rows) for rows in tables])) == [row for rows in tables for row in rows]
 
 
 class TestSurfaceForms:

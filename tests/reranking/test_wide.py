@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -28,6 +29,7 @@ from cear.core.types import NO_ENTITY, Candidates, Ints, Queries
 from cear.data import KnowledgeBase
 from cear.pipeline import Run, open_run, run
 from cear.reranking import WideConfig, WideReranker, train_stage2
+from cear.reranking.wide import graph
 from cear.reranking.wide.evidence import Evidence, n_numbers
 from cear.reranking.wide.graph import N_GRAPH, NAMES, GraphFeatures
 from cear.retrieval import RuleRetriever, RulesConfig, Stage1Config, build_scorer, learn_rules
@@ -204,6 +206,20 @@ class TestGraphFeatures:
         }
         for name, values in expected.items():
             np.testing.assert_allclose(features[name], values, rtol=1e-5, err_msg=name)
+
+    def test_are_counted_on_as_many_threads_as_pytorch_has(
+        self, lists: Lists, towns: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[int] = []
+        monkeypatch.setattr(graph, "_count_shared", lambda *_: seen.append(numba.get_num_threads()))
+        threads = torch.get_num_threads()
+        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+        torch.set_num_threads(1)
+        try:
+            GraphFeatures(towns.facts("train"), 30, 3).of(lists)
+        finally:
+            torch.set_num_threads(threads)
+        assert seen == [1]
 
 
 class TestHeldOutFolds:

@@ -74,3 +74,40 @@ def test_a_training_encoder_gets_gradients(encoder_of: Callable[..., str]) -> No
     rows = tokenizer(["town 1", "road to town 2"])["input_ids"]
     pooled(rows, model, tokenizer)[:, 0].sum().backward()
     assert model.get_input_embeddings().weight.grad.abs().sum() > 0
+
+
+def test_the_encoder_is_loaded_at_most_once_and_only_when_there_is_something_to_read(
+    towns: KnowledgeBase, encoder_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[str] = []
+
+    def counting(encoder: str, **settings: Any) -> Any:
+        loads.append(encoder)
+        return load_encoder(encoder, **settings)
+
+    monkeypatch.setattr(vectors, "load_encoder", counting)
+    monkeypatch.setattr(vectors, "_PART", 10)
+    text_vectors(towns, encoder_of(), tokens=8)
+    assert len(loads) == 1, "for all four parts"
+    text_vectors(towns, encoder_of(), tokens=8)
+    assert len(loads) == 1, "everything was in the cache"
+
+
+def test_the_encoder_reads_where_it_is_told_and_what_is_kept_is_on_the_cpu(
+    towns: KnowledgeBase, encoder_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def elsewhere(lines: list[str], *_: Any, device: str, **__: Any) -> torch.Tensor:
+        seen.append(device)
+        return torch.ones(len(lines), 3, dtype=torch.float64)
+
+    monkeypatch.setattr(vectors, "encode", elsewhere)
+    kept = torch.cat(text_vectors(towns, encoder_of(), tokens=8, device="cuda:7"))
+    assert (set(seen), kept.dtype, kept.device.type) == ({"cuda:7"}, torch.float32, "cpu")
+
+
+def test_no_step_needs_to_look_at_values_on_the_device(encoder_of: Callable[..., str], look_up: Any) -> None:
+    _, tokenizer = load_encoder(encoder_of())
+    found = encode(["town 1", "town 1 lies in country a"], look_up, tokenizer, tokens=20, device="meta")
+    assert (found.shape, found.device.type) == ((2, 32), "meta")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -50,7 +51,7 @@ def test_what_is_read_has_gradients_and_everybody_else_is_remembered(tuned: Tune
 
 def test_all_are_read_as_anybody_would_encode_them(tuned: TunedVectors, encoder: str) -> None:
     tuned.train()
-    tuned.read_all()
+    tuned.refresh_cache()
     model, tokenizer = load_encoder(encoder)
     torch.testing.assert_close(tuned.remembered, encode(LINES, model, tokenizer, tokens=8), atol=1e-5, rtol=1e-4)
 
@@ -59,7 +60,7 @@ def test_it_is_saved_as_hugging_face_reads_it(tuned: TunedVectors, tmp_path: Pat
     with torch.no_grad():
         for weight in tuned.encoder.parameters():
             weight += 0.05 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(1))
-    tuned.read_all()
+    tuned.refresh_cache()
     tuned.save_pretrained(tmp_path)
     model, tokenizer = load_encoder(str(tmp_path))
     torch.testing.assert_close(encode(LINES, model, tokenizer, tokens=8), tuned.remembered, atol=1e-5, rtol=1e-4)
@@ -80,3 +81,19 @@ def test_only_the_last_layers_learn(encoder: str) -> None:
 def test_an_encoder_with_too_few_positions_is_refused(encoder_of: Callable[..., str]) -> None:
     with pytest.raises(ConfigError, match=r"reads 20 tokens.*Set its tokens to at most 20"):
         TunedVectors(LINES, START, encoder_of("bert", 20), tokens=30)
+
+
+class TestOnADevice:
+    """The meta device has no values: what runs there waits for nothing, and puts nothing in the wrong place."""
+
+    def test_kept_vectors_are_looked_up_by_places_on_the_cpu(self) -> None:
+        found = KeptVectors(START.to("meta"))(torch.tensor([[2, 0]]))
+        assert (found.shape, found.device.type) == ((1, 2, 16), "meta")
+
+    def test_tuned_vectors_are_read_and_remembered_there(self, encoder: str, look_up: Any) -> None:
+        tuned = TunedVectors(LINES, torch.zeros(4, 32), encoder, tokens=8, device="meta")
+        tuned.encoder = look_up.to("meta")
+        with tuned.reading(torch.tensor([2, 0])):
+            assert tuned(torch.tensor([0, 3, 2])).device.type == "meta"
+        tuned.refresh_cache()
+        assert tuned.remembered.device.type == "meta"

@@ -19,6 +19,7 @@ import polars as pl
 from cear.candidates.lists import Lists, Manifest
 from cear.core.errors import DataError, MismatchError
 from cear.core.files import replacing
+from cear.core.records import from_json
 from cear.core.types import NO_ENTITY, Candidates, Queries
 from cear.data import KnowledgeBase
 
@@ -84,8 +85,8 @@ def _manifest(path: Path) -> Manifest:
             "Write it with cear.candidates.write_lists."
         )
     try:
-        return Manifest(**json.loads(text))
-    except (TypeError, ValueError) as error:
+        return from_json(Manifest, json.loads(text), f"The manifest of {path}")
+    except ValueError as error:
         raise DataError(
             f"{path} has a manifest that cannot be read: {error}. Write it with cear.candidates.write_lists."
         ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def resolve(device: str) -> str:
 
 def device_of(module: nn.Module) -> torch.device:
     """Where the weights of a module are."""
-    first = next((*module.parameters(), *module.buffers()), None)
+    first = next(chain(module.parameters(), module.buffers()), None)
     return torch.device("cpu") if first is None else first.device
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import platform
+import re
+import secrets
 import shutil
-import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+_WRITER = re.compile(r"\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<start>\d+)-[0-9a-f]+\.partial$")
+_DAY = 24 * 60 * 60  # seconds
 
 
 @contextmanager
@@ -23,22 +30,32 @@ def replacing(path: Path) -> Iterator[Path]:
     ('whole', 1)
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    os.close(handle)
-    partial = Path(name)
+    partial = partial_of(path)
+    partial.touch(0o600, exist_ok=False)  # as private as it will be, until it is whole
     try:
         yield partial
         _flush_to_disk(partial)
-        os.chmod(partial, 0o666 & ~_umask())  # mkstemp makes private files; ours are ordinary ones
+        os.chmod(partial, 0o666 & ~_umask())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 
 
+def partial_of(path: Path) -> Path:
+    """A new path beside `path` for what is being written, a file or a folder; its name says who writes."""
+    pid = os.getpid()
+    return path.with_name(f".{path.name}.{_host()}-{pid}-{_started(pid)}-{secrets.token_hex(4)}.partial")
+
+
 def remove_leftovers(folder: Path) -> None:
-    """Delete what writes that were killed left in a folder. Only for a folder that nobody writes to now."""
+    """Delete what writers that were killed left in a folder; what others are writing stays.
+
+    Where it cannot be told whether the writer is still there, a day without a change decides.
+    """
     for partial in folder.glob(".*.partial"):
-        shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # its writer has just finished
+            if _is_left(partial):
+                shutil.rmtree(partial) if partial.is_dir() else partial.unlink()
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -51,6 +68,35 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """The value stored in a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _is_left(partial: Path) -> bool:
+    writer = _WRITER.search(partial.name)
+    if writer and writer["host"] == _host() and os.name == "posix":  # Windows has no signal that only asks
+        return not _is_running(int(writer["pid"])) or _started(int(writer["pid"])) != writer["start"]
+    return time.time() - partial.stat().st_mtime > _DAY
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
+
+
+def _started(pid: int) -> str:
+    """When a process started, in ticks of the system: numbers of processes are used again. 0 if it does not say."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]  # proc(5), field 22
+    except (OSError, IndexError):
+        return "0"
+
+
+def _host() -> str:
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 
 
 def _flush_to_disk(path: Path) -> None:

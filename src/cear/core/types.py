@@ -60,6 +60,34 @@ class Ragged:
         """Rows of one value each."""
         return cls(np.arange(len(values) + 1), values)
 
+    @classmethod
+    def empty(cls, n_rows: int) -> Ragged:
+        """Rows without values."""
+        return cls(np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int64))
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
+        """These rows."""
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return cls(offsets, np.fromiter((value for row in rows for value in row), np.int64, count=int(offsets[-1])))
+
+    @classmethod
+    def of_counts(cls, counts: Ints, values: Ints) -> Ragged:
+        """Rows of so many values each, one after the other."""
+        return cls(_ends(counts), values)
+
+    @classmethod
+    def grouped(cls, row: Ints, values: Ints, n_rows: int) -> Ragged:
+        """The values of each row, in the order in which they come; `row` is that of each value."""
+        return cls.of_counts(np.bincount(row, minlength=n_rows), values[np.argsort(row, kind="stable")])
+
+    @classmethod
+    def concat(cls, tables: Sequence[Ragged]) -> Ragged:
+        """The rows of several tables, one table after the other."""
+        every = [cls.empty(0), *tables]
+        counts = np.concatenate([table.counts for table in every])
+        return cls.of_counts(counts, np.concatenate([table.values for table in every]))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -76,13 +104,25 @@ class Ragged:
     def take(self, rows: Ints) -> Ragged:
         """These rows, in this order; a row may be taken more than once."""
         counts = self.counts[rows]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        offsets = _ends(counts)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
         return Ragged(offsets, self.values[np.repeat(self.offsets[rows], counts) + within])
 
     def row(self, index: int) -> Ints:
         """The values of one row."""
         return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    def contains(self, entities: Ints) -> Bools:
+        """Which entities of each row are in the same row of this table, (row, candidate); `NO_ENTITY` never is."""
+        width = 1 + max(int(entities.max(initial=NO_ENTITY)), int(self.values.max(initial=NO_ENTITY)))
+        key = np.arange(len(entities))[:, None] * width + entities
+        found: Bools = np.isin(key, self.rows * width + self.values) & (entities != NO_ENTITY)
+        return found
+
+
+def _ends(counts: Ints) -> Ints:
+    """Where rows of so many values begin, and where the last one ends, (row + 1,)."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """Facts on disk and in memory: the knowledge base and everything that reads one."""
 
 from cear.data.check import check, check_source
-from cear.data.draft import Variant
+from cear.data.draft import TextRule, Variant
 from cear.data.findings import Finding, Findings, Severity
 from cear.data.knowledge_base import KnowledgeBase, KnownAnswers
 from cear.data.mentions import Mentions
@@ -22,6 +22,7 @@ __all__ = [
     "ReadReport",
     "Reading",
     "Severity",
+    "TextRule",
     "Variant",
     "Vocabulary",
     "cache_root",

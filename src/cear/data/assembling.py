@@ -71,8 +71,8 @@ def _mentions(draft: DraftMentions, entities: Numbered, firsts: Mapping[Split, B
     """The things of a draft with those of their mentions that some fact names, linked to the facts that are kept."""
     table = draft.members.select("thing", entity=pl.Series(places(draft.members["id"], entities.words)))
     table = table.filter(pl.col("entity") != NO_NUMBER).unique().sort("thing", "entity")
-    counts = np.bincount(table["thing"].to_numpy(), minlength=draft.members["thing"].n_unique())
-    members = Ragged(np.concatenate([[0], np.cumsum(counts)]), table["entity"].to_numpy())
+    n_things = draft.members["thing"].n_unique()
+    members = Ragged.grouped(table["thing"].to_numpy(), table["entity"].to_numpy(), n_things)
     ends = {
         split: links.select(pl.col("subject", "object").fill_null(ONE_NAME).cast(pl.Int64)).to_numpy()[firsts[split]]
         for split, links in draft.ends.items()

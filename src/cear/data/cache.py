@@ -12,7 +12,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from cear.core.errors import DataError
@@ -27,7 +26,7 @@ from cear.data.vocabulary import Vocabulary
 
 log = logging.getLogger("cear.data")
 
-READER_VERSION = 2  # raise it whenever a reader would make something else of the same files
+READER_VERSION = 3  # raise it whenever a reader would make something else of the same files
 LINK = {"subject": pl.Int64, "object": pl.Int64}
 CACHED_FROM_BYTES = 16_000_000  # a smaller source is read as fast as its cache
 
@@ -113,9 +112,12 @@ def _tables(kb: KnowledgeBase) -> dict[str, pl.DataFrame]:
 
 
 def _mention_tables(mentions: Mentions) -> dict[str, pl.DataFrame]:
-    members = pl.DataFrame({"thing": mentions.members.rows, "entity": mentions.members.values})
+    things, members = (
+        pl.DataFrame({"mentions": mentions.members.counts}),
+        pl.DataFrame({"entity": mentions.members.values}),
+    )
     links = {f"{split}-links.parquet": pl.DataFrame(ends, schema=LINK) for split, ends in mentions.ends.items()}
-    return {"mentions.parquet": members, **links}
+    return {"things.parquet": things, "mentions.parquet": members, **links}
 
 
 def _knowledge_base(folder: Path, name: str) -> KnowledgeBase:
@@ -128,11 +130,10 @@ def _knowledge_base(folder: Path, name: str) -> KnowledgeBase:
 def _mentions(folder: Path) -> Mentions | None:
     if not (folder / "mentions.parquet").exists():
         return None
-    thing, entity = pl.read_parquet(folder / "mentions.parquet")
-    counts = np.bincount(thing.to_numpy())
+    counts, members = (pl.read_parquet(folder / f"{name}.parquet").to_series() for name in ("things", "mentions"))
     files: dict[Split, Path] = {split: folder / f"{split}-links.parquet" for split in SPLITS}
     ends = {split: pl.read_parquet(file).to_numpy() for split, file in files.items() if file.exists()}
-    return Mentions(Ragged(np.concatenate([[0], np.cumsum(counts)]), entity.to_numpy()), ends)
+    return Mentions(Ragged.of_counts(counts.to_numpy(), members.to_numpy()), ends)
 
 
 def _sum(file: Path) -> str:

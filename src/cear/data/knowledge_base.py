@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cear.core.counting import starts_run
 from cear.core.errors import DataError
 from cear.core.types import SPLITS, Bools, Ints, Queries, Ragged, Split
 from cear.data.mentions import Mentions
@@ -43,6 +42,7 @@ class KnowledgeBase:
         self.relations = relations
         self.mentions = mentions
         self._facts = {split: self._checked(split, splits.get(split)) for split in SPLITS}
+        self._known: dict[tuple[frozenset[Split], bool], KnownAnswers] = {}
         if mentions is not None:
             mentions.check(self._facts, self.n_entities)
 
@@ -90,12 +90,12 @@ class KnowledgeBase:
     def known(self, *splits: Split, mentions: bool = False) -> KnownAnswers:
         """Every answer that the facts of these splits give to a query.
 
-        With `mentions` also every other mention of each answer: for measuring, never for learning.
+        With `mentions` also every other mention of each answer: for measuring, never for learning. They are made once.
         """
-        if mentions and self.mentions is not None:
-            return self._known_mentions(*splits)
-        facts = np.concatenate([self.facts(split) for split in splits])
-        return KnownAnswers.of(facts, self.n_entities, self.n_relations)
+        key = (frozenset(splits), mentions and self.mentions is not None)
+        if key not in self._known:  # two threads may both make it, and then share one
+            self._known.setdefault(key, self._known_mentions(*splits) if key[1] else self._known_facts(*splits))
+        return self._known[key]
 
     @cached_property
     def digest(self) -> str:
@@ -106,6 +106,10 @@ class KnowledgeBase:
             hashed.update(len(content).to_bytes(8, "little"))
             hashed.update(content)
         return hashed.hexdigest()
+
+    def _known_facts(self, *splits: Split) -> KnownAnswers:
+        facts = np.concatenate([self.facts(split) for split in splits])
+        return KnownAnswers.of(facts, self.n_entities, self.n_relations)
 
     def _known_mentions(self, *splits: Split) -> KnownAnswers:
         queries, golds = [self.queries(split) for split in splits], [self.gold_mentions(split) for split in splits]
@@ -152,7 +156,7 @@ class KnownAnswers:
     def of_pairs(cls, key: Ints, answer: Ints, n_entities: int) -> KnownAnswers:
         """These answers of queries, a query ⟨entity, relation, ?⟩ being `relation * n_entities + entity`."""
         key, answer = _distinct_pairs(key, answer, n_entities)
-        starts = np.flatnonzero(_starts_run(key))
+        starts = np.flatnonzero(starts_run(key))
         offsets = np.append(starts, len(key)).astype(np.int64)
         return cls(key[starts], Ragged(offsets, answer), n_entities)
 
@@ -181,15 +185,10 @@ def _distinct_pairs(key: Ints, answer: Ints, n_entities: int) -> tuple[Ints, Int
         # One number a pair: numpy sorts these fastest by far. Unsigned, or those of OLPBENCH would not fit.
         packed = key.astype(np.uint64) * np.uint64(n_entities) + answer.astype(np.uint64)
         packed.sort()
-        packed = packed[_starts_run(packed)]
+        packed = packed[starts_run(packed)]
         key, answer = np.divmod(packed, np.uint64(n_entities))
         return key.astype(np.int64), answer.astype(np.int64)
     order = np.lexsort((answer, key))
     key, answer = key[order], answer[order]
-    first = _starts_run(key) | _starts_run(answer)
+    first = starts_run(key) | starts_run(answer)
     return key[first], answer[first]
-
-
-def _starts_run(ordered: npt.NDArray[Any]) -> Bools:
-    """Where a value differs from the one before it."""
-    return np.concatenate([np.ones(min(len(ordered), 1), bool), ordered[1:] != ordered[:-1]])

@@ -23,6 +23,7 @@ _EXAMPLES = 5
 def load(
     source: str | Path,
     *,
+    like: str | None = None,
     name: str | None = None,
     text: TextRule | None = None,
     skip_bad_lines: bool = _DEFAULTS.skip_bad_lines,
@@ -36,6 +37,7 @@ def load(
     """The knowledge base of a named data set or of a path; see `read` for the arguments."""
     return read(
         source,
+        like=like,
         name=name,
         text=text,
         skip_bad_lines=skip_bad_lines,
@@ -51,6 +53,7 @@ def load(
 def read(
     source: str | Path,
     *,
+    like: str | None = None,
     name: str | None = None,
     text: TextRule | None = None,
     skip_bad_lines: bool = _DEFAULTS.skip_bad_lines,
@@ -65,6 +68,8 @@ def read(
 
     Args:
         source: a name (`"fb15k-237"`, `"olpbench"`, `"demo"`, …) or a path in one of the layouts that we read.
+        like: the named data set that a path stands for, `"wn18rr"`: the path is read by its rules and has its name.
+            What is no such name, the path where the data was before, changes nothing.
         name: what to call the knowledge base; the name or the last part of the path if not given.
         text: what `entity2text` holds, `"name"` or `"name, description"`; named data sets know it.
         skip_bad_lines: leave out and count lines that do not fit, rather than refuse the file.
@@ -76,7 +81,7 @@ def read(
         variant: which training file of OLPBENCH is read, `"thorough"`, `"basic"` or `"simple"`.
 
     """
-    found = find_source(source, download=download)
+    found = find_source(source, like=like, download=download)
     options = ReadOptions(text or found.text, skip_bad_lines, seed, valid_share, test_share, variant)
     called = name or found.name
     if cache:

@@ -34,14 +34,19 @@ def cache_root() -> Path:
     return Path(chosen) if chosen else platformdirs.user_cache_path("cear")
 
 
-def find_source(source: str | Path, *, download: bool = False) -> Source:
-    """The path behind a name or a path. A text that is a name wins over a file so called: write ./demo."""
+def find_source(source: str | Path, *, like: str | None = None, download: bool = False) -> Source:
+    """The path behind a name or a path. A text that is a name wins over a file so called: write ./demo.
+
+    A path is read as the named data set that it is `like`, and called so.
+    """
     if isinstance(source, str) and source.lower() in NAMED:
         name = source.lower()
         return Source(_named_folder(name, download=download), name, NAMED[name].text)
     path = Path(source).expanduser()
     if not path.exists():
         raise _missing(source, path)
+    if like is not None and like.lower() in NAMED:
+        return Source(path, like.lower(), NAMED[like.lower()].text)
     return Source(path, path.resolve().stem if path.is_file() else path.resolve().name)
 
 

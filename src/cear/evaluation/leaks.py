@@ -18,7 +18,7 @@ import numpy as np
 from torch import Tensor
 
 from cear.core.errors import LeakError
-from cear.core.types import NO_ENTITY, Bools, Candidates, Ints, Ragged, Ranks
+from cear.core.types import NO_ENTITY, Candidates, Ints, Ragged, Ranks
 from cear.evaluation.ranking import rank
 
 MAX_SHARE = 0.25  # of the checked queries that may show the sign
@@ -89,20 +89,11 @@ def _counts_in_lists(lists: Candidates, gold: Ints, known: Ragged) -> tuple[Ints
     is_gold = lists.entities == gold[:, None]
     gold_score = np.where(is_gold, lists.scores, -np.inf).max(axis=1, keepdims=True)
     there = is_gold.any(axis=1, keepdims=True) & (lists.entities != NO_ENTITY) & ~is_gold
-    is_known = _is_known(lists, known)
+    is_known = known.contains(lists.entities)
     tied = lists.scores == gold_score
     groups = (is_known, is_known & tied, ~is_known, ~is_known & tied)
     others, others_tied, strangers, strangers_tied = ((there & group).sum(axis=1) for group in groups)
     return others, others_tied, strangers, strangers_tied
-
-
-def _is_known(lists: Candidates, known: Ragged) -> Bools:
-    """Which places of the lists hold a known answer of their query, (query, candidate)."""
-    width = int(max(known.values.max(initial=0), lists.entities.max(initial=0))) + 1
-    rows = np.arange(len(lists))[:, None]
-    known_keys = known.rows * width + known.values
-    found: Bools = np.isin(rows * width + lists.entities, known_keys) & (lists.entities != NO_ENTITY)
-    return found
 
 
 def _holds_gold(known: Ragged, gold: Ints) -> Ints:

@@ -11,7 +11,7 @@ from cear.core.types import Ints
 _POOL = 50  # batches whose sequences are sorted together: little padding, and still random batches
 
 
-def fill(lengths: Ints, max_tokens: int) -> list[Ints]:
+def pack_by_tokens(lengths: Ints, max_tokens: int) -> list[Ints]:
     """The sequences of each batch, shortest first; rows times longest stays within `max_tokens`.
 
     A sequence that is longer than that has a batch of its own.
@@ -26,14 +26,14 @@ def fill(lengths: Ints, max_tokens: int) -> list[Ints]:
     return batches
 
 
-def deal(lengths: Ints, max_tokens: int, rng: np.random.Generator) -> list[Ints]:
+def shuffled_batches(lengths: Ints, max_tokens: int, rng: np.random.Generator) -> list[Ints]:
     """Batches for training: a random order, sorted by length only within pools, and the batches shuffled."""
     order = rng.permutation(len(lengths))
     pool = max(int(_POOL * max_tokens / max(lengths.mean(), 1)), 1) if len(lengths) else 1
     batches = [
         order[start : start + pool][batch]
         for start in range(0, len(order), pool)
-        for batch in fill(lengths[order[start : start + pool]], max_tokens)
+        for batch in pack_by_tokens(lengths[order[start : start + pool]], max_tokens)
     ]
     return [batches[i] for i in rng.permutation(len(batches))]
 

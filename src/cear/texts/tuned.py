@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from cear.core.devices import tensor
 from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
 from cear.texts.encoders import load_encoder, positions
@@ -30,7 +31,7 @@ class KeptVectors(nn.Module):
 
     def forward(self, which: Tensor) -> Tensor:
         """The vectors of these texts, (…, width)."""
-        return self._vectors[which]
+        return self._vectors[tensor(which, self._vectors.device)]
 
 
 class TunedVectors(nn.Module):
@@ -52,6 +53,7 @@ class TunedVectors(nn.Module):
         layers: int | None = None,
         dropout: float = 0.0,
         seed: int = 0,
+        device: str = "cpu",
     ) -> None:
         """`start` is what is remembered of each text before any is read; `layers` as in `learn_last`."""
         super().__init__()
@@ -61,9 +63,11 @@ class TunedVectors(nn.Module):
         self._rows: list[list[int]] = self._tokenizer(list(lines), truncation=True, max_length=tokens)["input_ids"]
         self.register_buffer("remembered", start.clone())
         self._fresh: tuple[Tensor, Tensor] | None = None  # the place of each text among those that are read, and these
+        self.to(device)
 
     def forward(self, which: Tensor) -> Tensor:
         """The vectors of these texts, (…, width), with gradients where they are being read."""
+        which = tensor(which, self.remembered.device)
         vectors = self.remembered[which]
         if self._fresh is None:
             return vectors
@@ -73,10 +77,11 @@ class TunedVectors(nn.Module):
     @contextmanager
     def reading(self, which: Tensor) -> Iterator[None]:
         """Read these texts, each once; inside, their vectors have gradients, and afterwards they are remembered."""
-        vectors = self._read(which)
-        place = torch.full((len(self._rows),), -1)
-        place[which] = torch.arange(len(which))
-        self.remembered[which] = vectors.detach()
+        vectors, device = self._read(which), self.remembered.device
+        there = tensor(which, device)
+        place = torch.full((len(self._rows),), -1, device=device)
+        place[there] = torch.arange(len(which), device=device)
+        self.remembered[there] = vectors.detach()
         self._fresh = place, vectors
         try:
             yield
@@ -84,7 +89,7 @@ class TunedVectors(nn.Module):
             self._fresh = None
 
     @torch.no_grad()
-    def read_all(self, *, progress: Progress = silent) -> None:
+    def refresh_cache(self, *, progress: Progress = silent) -> None:
         """Read every text, as the encoder is now, and remember that."""
         self.eval()
         self.remembered.copy_(self._read(torch.arange(len(self._rows)), progress=progress))
@@ -95,7 +100,8 @@ class TunedVectors(nn.Module):
         self._tokenizer.save_pretrained(folder)
 
     def _read(self, which: Tensor, *, progress: Progress = silent) -> Tensor:
-        return pooled([self._rows[i] for i in which.tolist()], self.encoder, self._tokenizer, progress=progress)
+        rows, device = [self._rows[i] for i in which.tolist()], self.remembered.device
+        return pooled(rows, self.encoder, self._tokenizer, device=device, progress=progress)
 
 
 def learn_last(encoder: PreTrainedModel, layers: int | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.core.devices import tensor
 from cear.core.progress import Progress, silent
 from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase, cache_root
-from cear.texts.batches import fill
+from cear.texts.batches import pack_by_tokens
 from cear.texts.encoders import load_encoder
 from cear.texts.lines import texts
 
@@ -27,16 +28,23 @@ _PART = 4096  # texts that are encoded and kept together: what an interruption m
 
 
 def text_vectors(
-    kb: KnowledgeBase, encoder: str, *, tokens: int, download: bool = False, progress: Progress = silent
+    kb: KnowledgeBase,
+    encoder: str,
+    *,
+    tokens: int,
+    device: str = "cpu",
+    download: bool = False,
+    progress: Progress = silent,
 ) -> tuple[Tensor, Tensor]:
-    """The unit vectors of all entities (name and description) and of all relations (name).
+    """The unit vectors of all entities (name and description) and of all relations (name), on the CPU.
 
-    Each text is cut to so many `tokens`. What was encoded before an interruption is not encoded again.
+    Each text is cut to so many `tokens`; the encoder reads it on `device`. What was encoded before an interruption is
+    not encoded again, and an encoder that has nothing to read is not loaded.
     """
+    loaded = cache(partial(load_encoder, encoder, download=download))
 
     def make(lines: Sequence[str]) -> Tensor:
-        model, tokenizer = load_encoder(encoder, download=download)
-        return encode(lines, model, tokenizer, tokens=tokens, progress=progress)
+        return encode(lines, *loaded(), tokens=tokens, device=device, progress=progress)
 
     lines = [*texts(kb.entities), *kb.relations.table["name"].to_list()]
     parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
@@ -50,7 +58,7 @@ def _kept(key: Sequence[str], make: Callable[[], Tensor]) -> Tensor:
     name = hashlib.sha256("\0".join(key).encode()).hexdigest()[:32]
     path = cache_root() / "text_vectors" / f"{name}.safetensors"
     if not path.exists():
-        write_tensors(path, {"vectors": make()})
+        write_tensors(path, {"vectors": make().float().cpu()})
     return read_tensors(path)[0]["vectors"]
 
 
@@ -61,12 +69,13 @@ def encode(
     tokenizer: PreTrainedTokenizerBase,
     *,
     tokens: int,
+    device: str = "cpu",
     progress: Progress = silent,
 ) -> Tensor:
-    """The mean token state of each text, at unit length, (text, width)."""
-    model.eval()
+    """The mean token state of each text, at unit length, (text, width), by an encoder that is moved to `device`."""
+    model.to(device).eval()
     rows = tokenizer(list(lines), truncation=True, max_length=tokens)["input_ids"]
-    return pooled(rows, model, tokenizer, progress=progress)
+    return pooled(rows, model, tokenizer, device=device, progress=progress)
 
 
 def pooled(
@@ -74,21 +83,30 @@ def pooled(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     *,
+    device: torch.device | str = "cpu",
     progress: Progress = silent,
 ) -> Tensor:
-    """The mean state of the tokens of each row, at unit length, (row, width), with gradients where they are on."""
-    batches = fill(np.array([len(row) for row in rows]), _MAX_TOKENS)
+    """The mean state of the tokens of each row, at unit length, (row, width), with gradients where they are on.
+
+    `device` is where the encoder is.
+    """
+    batches = pack_by_tokens(np.array([len(row) for row in rows]), _MAX_TOKENS)
     means = []
     with progress("Encoding texts", len(rows)) as bar:
         for batch in batches:
-            means.append(_mean_states([rows[i] for i in batch], model, tokenizer))
+            means.append(_mean_states([rows[i] for i in batch], model, tokenizer, device))
             bar.advance(len(batch))
-    place = torch.from_numpy(np.argsort(np.concatenate(batches)))
+    place = tensor(np.argsort(np.concatenate(batches)), device)
     return torch.nn.functional.normalize(torch.cat(means)[place], dim=-1)
 
 
-def _mean_states(rows: Sequence[Sequence[int]], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Tensor:
-    padded = tokenizer.pad({"input_ids": list(rows)}, return_tensors="pt")
+def _mean_states(
+    rows: Sequence[Sequence[int]],
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    device: torch.device | str,
+) -> Tensor:
+    padded = tokenizer.pad({"input_ids": list(rows)}, return_tensors="pt").to(device)
     states = model(**padded).last_hidden_state
     mask = padded["attention_mask"].unsqueeze(-1)
     mean: Tensor = (states * mask).sum(1) / mask.sum(1).clamp_min(1)  # a text of no token at all has no vector, not NaN

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from cear.core.errors import MismatchError
+from cear.core.records import from_json
 from cear.core.tensors import read_tensors, write_tensors
 from cear.training.workers import Workers
 
@@ -75,8 +76,9 @@ class Checkpoint:
                 f"({there[:12]}, this one is {self._key[:12]}). "
                 "Use another folder, or delete this one to start afresh."
             )
+        state = from_json(State, json.loads(metadata["state"]), path)
         self._restore(tensors)
-        return State(**json.loads(metadata["state"]))
+        return state
 
     def _restore(self, tensors: dict[str, Tensor]) -> None:
         model = {key.removeprefix("model."): value for key, value in tensors.items() if key.startswith("model.")}

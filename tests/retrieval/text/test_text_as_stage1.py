@@ -76,7 +76,7 @@ def test_an_encoder_is_tuned_and_its_vectors_are_those_of_its_weights(
     assert isinstance(again.texts, TunedVectors)
     found = again.texts.remembered.clone()
     assert torch.equal(found, trained.texts.remembered)
-    again.texts.read_all()
+    again.texts.refresh_cache()
     torch.testing.assert_close(again.texts.remembered, found, atol=1e-5, rtol=1e-4)
     untouched, _ = text_vectors(towns, config_of().text.encoder, tokens=8)
     assert not torch.allclose(found, untouched, atol=1e-3)

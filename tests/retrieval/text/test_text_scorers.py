@@ -136,7 +136,7 @@ def test_only_the_text_counts_so_an_entity_without_facts_is_scored_like_its_twin
     kb = KnowledgeBase("more", entities, towns.relations, {"train": towns.facts("train")})
     scorer = stirred(scorer_of(kb, encoder_of(), tune, words))
     if isinstance(scorer.texts, TunedVectors):
-        scorer.texts.read_all()
+        scorer.texts.refresh_cache()
     scores = scorer.score_all(queries[queries.entity != 3])  # as its own answer it is not
     torch.testing.assert_close(scores[:, 30], scores[:, 3], atol=1e-4, rtol=1e-4)
     assert not torch.allclose(scores[:, 30], scores[:, 4])

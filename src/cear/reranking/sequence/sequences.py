@@ -16,7 +16,7 @@ from torch import Tensor
 from cear.core.errors import ConfigError
 from cear.core.devices import tensor
 from cear.core.types import NO_ENTITY, Bools, Ints, Queries, Ragged
-from cear.reranking.sequence.surface import SurfaceForms, concatenate, cut, surround
+from cear.reranking.sequence.surface import SurfaceForms, cut, surround
 from cear.texts import SpecialTokens
 
 _NO_SLOT = -1  # a token of no candidate
@@ -106,13 +106,13 @@ class Assembler:
         token = self._special
         entities, relations = cut(self._forms.entities, width), cut(self._forms.relations, width)
         separator = np.array([token.separator])
-        return concatenate(
+        return Ragged.concat(
             [
                 surround(entities, np.zeros(0, np.int64), separator),
                 surround(entities, np.array([token.start]), np.array([token.space])),
                 surround(relations, np.array([token.ask_tail]), separator),
                 surround(relations, np.array([token.ask_head]), separator),
-                Ragged(np.zeros(2, np.int64), np.zeros(0, np.int64)),
+                Ragged.empty(1),
             ]
         )
 

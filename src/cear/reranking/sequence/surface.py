@@ -34,15 +34,9 @@ def surface_forms(kb: KnowledgeBase, tokenizer: PreTrainedTokenizerBase, *, widt
 
 def _tokens(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, width: int) -> Ragged:
     if not lines:
-        return Ragged(np.zeros(1, np.int64), np.zeros(0, np.int64))
+        return Ragged.empty(0)
     rows = tokenizer(list(lines), add_special_tokens=False, truncation=True, max_length=width)["input_ids"]
-    return ragged([row or [tokenizer.unk_token_id or 0] for row in rows])  # a name of unknown signs is still a name
-
-
-def ragged(rows: Sequence[Sequence[int]]) -> Ragged:
-    """Rows of tokens, one after the other."""
-    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return Ragged(offsets, np.fromiter((token for row in rows for token in row), np.int64, count=int(offsets[-1])))
+    return Ragged.of([row or [tokenizer.unk_token_id or 0] for row in rows])  # a name of unknown signs is still a name
 
 
 def cut(rows: Ragged, width: int) -> Ragged:
@@ -54,17 +48,10 @@ def cut(rows: Ragged, width: int) -> Ragged:
 
 def surround(rows: Ragged, before: Ints, after: Ints) -> Ragged:
     """Each row between two constant pieces."""
-    parts = concatenate([_repeat(before, len(rows)), rows, _repeat(after, len(rows))])
+    parts = Ragged.concat([_repeat(before, len(rows)), rows, _repeat(after, len(rows))])
     order = np.arange(len(rows))
     woven = parts.take(np.stack([order, len(rows) + order, 2 * len(rows) + order], axis=1).reshape(-1))
     return Ragged(woven.offsets[::3], woven.values)
-
-
-def concatenate(tables: Sequence[Ragged]) -> Ragged:
-    """The rows of several tables, one table after the other."""
-    counts = np.concatenate([table.counts for table in tables])
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Ragged(offsets, np.concatenate([table.values for table in tables]))
 
 
 def _repeat(piece: Ints, times: int) -> Ragged:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cear.candidates import Lists
+from cear.core.threads import torch_threads
 from cear.core.types import NO_ENTITY, Floats, Ints
 
 NAMES = (
@@ -70,7 +71,8 @@ class GraphFeatures:
     def _together(self, subjects: Ints, entities: Ints) -> tuple[Reals, Reals, Reals]:
         """Shared neighbours, the same weighed by rarity, and whether the two are linked, (query, candidate) each."""
         out = np.zeros((3, *entities.shape), np.float32)
-        _count_shared(self._offsets, self._neighbours, subjects, entities, out)
+        with torch_threads():
+            _count_shared(self._offsets, self._neighbours, subjects, entities, out)
         return out[0], out[1], out[2]
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from cear.core.types import Bools, Ints
 from cear.data import KnowledgeBase
-from cear.retrieval.extreme_text.texts import numbered, words_of
+from cear.texts import numbered, words_of
 
 UNKNOWN = 0  # what every rare word is read as; the numbers of real ones come after it
 BACKWARDS = "<backwards>"  # no word of a name: those have letters and digits alone

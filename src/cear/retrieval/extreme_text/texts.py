@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from cear.core.types import Bools, Ints, Ragged
+from cear.texts import numbered, words_of
 
-_WORD = r"[\p{L}\p{M}\p{N}]+"  # letters with their marks, and digits, of any script
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth's multiplicative hashing)
 
 
@@ -23,21 +23,7 @@ def text_features(texts: pl.Series, *, buckets: int) -> Ragged:
     row = np.repeat(np.arange(len(texts)), words.list.len().to_numpy())
     neighbours = row[1:] == row[:-1]
     pair = n_words + _hash(ids[:-1][neighbours] * n_words + ids[1:][neighbours], buckets)
-    return grouped(np.concatenate([row, row[1:][neighbours]]), np.concatenate([ids, pair]), len(texts))
-
-
-def numbered(words: pl.Series) -> tuple[Ints, int]:
-    """The words of all texts, one text after the other, as numbers in alphabetical order; and how many there are."""
-    flat = words.explode().drop_nulls()  # which some versions of Polars make of an empty list
-    distinct = flat.unique().sort()
-    return flat.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64), len(distinct)
-
-
-def grouped(row: Ints, values: Ints, n_rows: int) -> Ragged:
-    """The values of each row, in the order in which they come."""
-    order = np.argsort(row, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n_rows))]).astype(np.int64)
-    return Ragged(offsets, values[order])
+    return Ragged.grouped(np.concatenate([row, row[1:][neighbours]]), np.concatenate([ids, pair]), len(texts))
 
 
 def stacked(*parts: Ragged) -> Ragged:
@@ -53,15 +39,7 @@ def only(features: Ragged, kept: Bools) -> Ragged:
     """The same rows without the features that are not kept, (feature,); the others are numbered from 0."""
     inside = kept[features.values]
     number = np.cumsum(kept) - 1
-    return grouped(features.rows[inside], number[features.values[inside]], len(features))
-
-
-def words_of(texts: pl.Series) -> pl.Series:
-    """The words of each text in lower case; a text without any, such as "?!", is one word itself."""
-    lower = pl.col("text").str.to_lowercase()
-    words = lower.str.extract_all(_WORD)
-    found = pl.when(words.list.len() > 0).then(words).otherwise(pl.concat_list(lower))
-    return texts.alias("text").to_frame().select(found.alias("words"))["words"]
+    return Ragged.grouped(features.rows[inside], number[features.values[inside]], len(features))
 
 
 def _hash(keys: Ints, buckets: int) -> Ints:

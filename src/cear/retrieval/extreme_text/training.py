@@ -14,6 +14,7 @@ from cear.core.context import NO_DEADLINE, Deadline
 from cear.core.errors import OutOfTime
 from cear.core.files import remove_leftovers
 from cear.core.progress import Bar, Progress, silent
+from cear.core.records import from_json
 from cear.core.threads import torch_threads
 from cear.core.types import SIDES, Ints, Side
 from cear.data import KnowledgeBase
@@ -72,7 +73,7 @@ def _train_side(
     path, seeds = side_file(folder, side), [seed, SIDES.index(side)]
     origin = {**origin_of(kb, config), "seed": str(seed), "side": side}
     resumed = Learner.resume(path, origin)
-    state = SideTraining(**json.loads(resumed[1])) if resumed else SideTraining()
+    state = from_json(SideTraining, json.loads(resumed[1]), path) if resumed else SideTraining()
     if state.done:
         return state
     examples = Examples.of(kb, side, config)

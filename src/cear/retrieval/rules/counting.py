@@ -7,12 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from cear.core.types import Bools, Floats, Ints
-
-
-def starts_run(ordered: npt.NDArray[np.integer]) -> Bools:
-    """Where a value differs from the one before it."""
-    return np.concatenate([np.ones(min(len(ordered), 1), bool), ordered[1:] != ordered[:-1]])
+from cear.core.counting import starts_run
+from cear.core.types import Floats, Ints
 
 
 def total_counts(parts: Iterable[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

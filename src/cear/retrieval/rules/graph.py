@@ -41,8 +41,8 @@ class Graph:
             entity=queries.entity,
             relation=queries.relation,
             members=members,
-            attributes=_grouped(members.values, members.rows, n_entities),
-            steps=_grouped(source[order], target[order], n_entities),
+            attributes=Ragged.grouped(members.values, members.rows, n_entities),
+            steps=Ragged.grouped(source[order], target[order], n_entities),
             steps_by=relation[order],
         )
 
@@ -56,9 +56,3 @@ class Graph:
         first, last = np.searchsorted(self.relation, [relation, relation + 1])
         place = int(first + np.searchsorted(self.entity[first:last], entity))
         return place if place < last and self.entity[place] == entity else None
-
-
-def _grouped(row: Ints, values: Ints, n_rows: int) -> Ragged:
-    """The values of each row, in the order in which they come."""
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n_rows))]).astype(np.int64)
-    return Ragged(offsets, values[np.argsort(row, kind="stable")])

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from cear.core.counting import starts_run
 from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
 from cear.core.types import Floats, Ints
 from cear.retrieval.rules.config import RuleSettings
-from cear.retrieval.rules.counting import best_per_group, starts_run, total_counts
+from cear.retrieval.rules.counting import best_per_group, total_counts
 from cear.retrieval.rules.graph import Graph
 
 NO_RELATION = -1  # pads the body of a rule that is shorter than others

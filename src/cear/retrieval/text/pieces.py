@@ -15,7 +15,7 @@ import polars as pl
 from scipy.sparse import csr_array, diags_array, hstack
 
 from cear.data import Vocabulary
-from cear.retrieval.extreme_text.texts import numbered, words_of
+from cear.texts import numbered, words_of
 
 _BEGINNINGS = (4, 5)  # letters: a stem of sorts
 _GRAMS = (3, 4, 5)  # letters, as in fastText (Bojanowski et al. 2017)

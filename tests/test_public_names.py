@@ -26,9 +26,7 @@ PUBLIC: dict[str, str] = {
         "confusion evaluate find_equal_score_leak measure rank rank_all rank_in_lists rank_under_filters refuse_leaks "
         "reranked sample_facts"
     ),
-    "cear.reports": (
-        "Provenance Record evaluation_table peak_bytes read_records reranking_table results_table write_record"
-    ),
+    "cear.reports": ("Provenance Record evaluation_table read_records reranking_table results_table write_record"),
     "cear.reranking": (
         "Fusion Int8Reranker Reranker RerankerConfig STAGE2_ALONE SequenceConfig SequenceReranker Trainable WideConfig "
         "WideReranker choose_fusion train_stage2"

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from cear.core import tensors
-from cear.training import loop as training
 from cear.core.errors import CearError, DataError, MismatchError, OutOfTime
 from cear.core.progress import silent
 from cear.core.tensors import read_tensors, write_tensors
@@ -21,6 +20,7 @@ from cear.data import KnowledgeBase
 from cear.evaluation import evaluate
 from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
 from cear.training import Deadline, Schedule, State, fit, load_weights
+from cear.training import loop as training
 
 STEPS, EPOCHS = 5, 4
 NEVER = 1e9  # seconds: no checkpoint inside an epoch

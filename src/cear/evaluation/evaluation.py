@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from cear.data import CARDINALITIES, KnowledgeBase, KnownAnswers, cardinalities
 from cear.evaluation.leaks import LeakReport, find_leak_in_ranks, refuse_leaks
 from cear.evaluation.measures import STANDARD, Hits, Measure, Values, measure
 from cear.evaluation.ranking import rank_under_filters
-from cear.evaluation.resampling import bootstrap_means, percentiles
+from cear.evaluation.resampling import Clusters, bootstrap_means, percentiles
 from cear.evaluation.scores import ScoresEntities
 
 UNSEEN = "unseen"  # the cardinality of a relation that no training fact has
@@ -42,15 +42,18 @@ class Evaluation:
     ranks: Ranks
     """Filtered: other known answers removed."""
     retrieved: Ranks
-    """As retrieved: nothing removed."""
+    """As Stage 1 retrieved them: nothing removed."""
     fresh: Ranks
-    """Other training answers removed: what a list for completion shows, but for mentions of the gold."""
+    """As Stage 1 retrieved them, other training answers removed: what a list for completion shows, but for mentions
+    of the gold."""
     leak: LeakReport
     seconds: float
     before: Evaluation | None = None
     """The same queries before re-ranking, where these ranks are those of a second stage."""
     listed: Bools | None = None
     """Whether the list that was re-ranked holds the gold, (query,): their share is above every H@k within the list."""
+    relations: Mapping[int, str] = field(default_factory=dict)
+    """The user's names of the relations asked for, by number."""
 
     def __post_init__(self) -> None:
         parts = (self.gold, self.golds, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)
@@ -76,22 +79,16 @@ class Evaluation:
         return {side: measure(self.ranks[which], self.ties) for side, which in self._sides().items()}
 
     def intervals(self, *, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> Intervals:
-        """The percentile-bootstrap interval of everything in `summary`, by drawing facts with replacement."""
-        by_fact = self.by_fact()
-        means = bootstrap_means(np.concatenate([*by_fact.values()], axis=1), resamples=resamples, seed=seed)
-        low, high = (ends.reshape(len(by_fact), -1) for ends in percentiles(means, level))
-        names = [each.name for each in STANDARD]
-        return {
-            side: {name: (float(a), float(b)) for name, a, b in zip(names, low[row], high[row], strict=True)}
-            for row, side in enumerate(by_fact)
-        }
+        """The percentile-bootstrap interval of everything in `summary`, by drawing distinct queries with replacement.
 
-    def by_fact(self, measures: Sequence[Measure] = STANDARD) -> dict[str, Values]:
-        """The measures of each fact, (fact, measure): the mean of its two queries, and each side alone."""
+        Facts that share a query are drawn together: their ranks come from one ranking.
+        """
+        return {side: self._intervals_of(which, level, resamples, seed) for side, which in self._sides().items()}
+
+    def values(self, measures: Sequence[Measure] = STANDARD) -> Values:
+        """The measures of each query, (query, measure)."""
         ranks = self.ranks.under(self.ties)
-        values = np.stack([each(ranks) for each in measures], axis=1)
-        tail, head = values[: self.facts], values[self.facts :]
-        return {"both": (head + tail) / 2, "head": head, "tail": tail}
+        return np.stack([each(ranks) for each in measures], axis=1)
 
     def by_cardinality(self) -> dict[str, dict[str, dict[str, float]]]:
         """The standard measures and the number of queries, by side and by cardinality where it occurs."""
@@ -101,10 +98,22 @@ class Evaluation:
     def recall(self, ks: Sequence[int] = (1, 10, 40, 100)) -> dict[str, dict[str, float]]:
         """The share of golds within the first k, known answers "kept" or other training answers "dropped".
 
-        This bounds what a re-ranker of k candidates can reach.
+        This bounds what a re-ranker of k candidates can reach, so it is asked of Stage 1, never of what came after.
         """
+        if self.before is not None:
+            raise MismatchError(
+                "Recall is that of Stage 1's lists, and these are the ranks after re-ranking. "
+                "Ask `evaluation.before.recall()`; the share of golds in the re-ranked lists is `evaluation.listed`."
+            )
         lists = {"kept": self.retrieved.under(self.ties), "dropped": self.fresh.under(self.ties)}
         return {policy: {f"recall@{k}": float(Hits(k)(ranks).mean()) for k in ks} for policy, ranks in lists.items()}
+
+    def _intervals_of(self, which: Bools, level: float, resamples: int, seed: int) -> dict[str, tuple[float, float]]:
+        """The interval of each standard measure over these queries."""
+        clusters = Clusters.of(self.queries[which], self.values()[which])
+        low, high = percentiles(bootstrap_means(clusters, resamples=resamples, seed=seed), level)
+        ends = zip(STANDARD, low, high, strict=True)
+        return {each.name: (float(a), float(b)) for each, a, b in ends}
 
     def _sides(self) -> dict[str, Bools]:
         return {"both": np.ones_like(self.asks_head), "head": self.asks_head, "tail": ~self.asks_head}
@@ -166,6 +175,7 @@ def evaluate(
         fresh=ranks["fresh"],
         leak=leak,
         seconds=time.perf_counter() - start,
+        relations=_relation_names(kb, queries),
     )
 
 
@@ -187,3 +197,8 @@ def _cardinality(kb: KnowledgeBase, queries: Queries) -> Labels:
     kinds = cardinalities(train[np.isin(train[:, 1], queries.relation % kb.n_relations)])
     labels = np.array([kinds.get(relation, UNSEEN) for relation in range(kb.n_relations)])
     return labels[queries.relation % kb.n_relations]
+
+
+def _relation_names(kb: KnowledgeBase, queries: Queries) -> dict[int, str]:
+    """The names of the relations that some queries ask about."""
+    return {int(relation): kb.relations.name(relation) for relation in np.unique(queries.relation % kb.n_relations)}

@@ -93,7 +93,7 @@ def test_other_queries_are_refused(evaluation, random_kb, scorer_for):
 
 
 def test_other_data_is_refused_even_if_its_numbers_are_the_same(evaluation):
-    with pytest.raises(MismatchError, match="'toy' test .* and 'other' test"):
+    with pytest.raises(MismatchError, match=r"'toy' test .* and 'other' test"):
         compare(evaluation, replace(evaluation, data="other"))
 
 

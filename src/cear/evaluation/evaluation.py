@@ -74,6 +74,11 @@ class Evaluation:
         """The number of facts; each asks two queries."""
         return len(self.queries) // 2
 
+    @property
+    def asked_relations(self) -> Ints:
+        """The relation of each query's fact, (query,): that of a head query, too, is not the reciprocal."""
+        return np.tile(self.queries.relation[: self.facts], 2)
+
     def summary(self) -> Summary:
         """Every standard measure for both sides, for head and for tail queries, unrounded."""
         return {side: measure(self.ranks[which], self.ties) for side, which in self._sides().items()}

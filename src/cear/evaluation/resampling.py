@@ -30,7 +30,7 @@ class Clusters:
     def of(cls, queries: Queries, values: Values) -> Clusters:
         """Values (query, column), those of equal queries together."""
         place = queries.distinct()[1]
-        sums = np.stack([np.bincount(place, column) for column in values.T], axis=1)
+        sums: Values = np.stack([np.bincount(place, weights=column) for column in values.T], axis=1)
         return cls(sums, np.bincount(place).astype(np.float64))
 
     def __len__(self) -> int:

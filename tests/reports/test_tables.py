@@ -37,8 +37,8 @@ def results(evaluation, provenance, tmp_path):
     mrr = evaluation.summary()["both"]["mrr"]
     record = Record.of(evaluation, provenance, model="complex")
     details = {"rank": 8, "epochs": 3, "training_seconds": 1234.5}
-    write_record(tmp_path / "a.json", replace(record, details=details, target={"mrr": mrr, "hits@10": 0.0}))
-    write_record(tmp_path / "deep" / "b.json", replace(record, split="valid", target={"mrr": mrr + 0.001}))
+    write_record(tmp_path / "a.json", replace(record, details=details, target={"mrr": mrr, "hits@10": 0.0}), evaluation)
+    write_record(tmp_path / "deep" / "b.json", replace(record, split="valid", target={"mrr": mrr + 0.001}), evaluation)
     (tmp_path / "speed.json").write_text("{}")
     return tmp_path
 

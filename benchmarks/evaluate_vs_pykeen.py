@@ -22,10 +22,11 @@ from typing import Any
 import torch
 
 from cear.core.files import write_json
+from cear.core.machine import peak_bytes
 from cear.core.types import SPLITS
 from cear.data import KnowledgeBase, load
 from cear.evaluation import evaluate
-from cear.reports import Provenance, peak_bytes
+from cear.reports import Provenance
 from cear.retrieval import Stage1Config, build_scorer
 
 DATA = "fb15k-237"

@@ -27,10 +27,10 @@ from open_kb.world import Sizes
 
 from cear.cli.console import progress_bar
 from cear.core.files import write_json
+from cear.core.machine import peak_bytes
 from cear.core.types import SIDES, Candidates
 from cear.data import KnowledgeBase, load
 from cear.reports import Provenance
-from cear.reports.provenance import peak_bytes
 from cear.retrieval import ExtremeText, ExtremeTextConfig, Stage1Config, scorer_for, train_extreme_text
 
 T = TypeVar("T")

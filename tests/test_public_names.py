@@ -22,12 +22,14 @@ PUBLIC: dict[str, str] = {
         "Severity TextRule Variant Vocabulary cache_root cardinalities check check_source load read"
     ),
     "cear.evaluation": (
-        "Difference Evaluation Hits Intervals LeakReport MRR Measure STANDARD ScoresEntities Summary compare "
-        "confusion evaluate find_equal_score_leak measure rank rank_all rank_in_lists rank_under_filters refuse_leaks "
-        "reranked sample_facts"
+        "Difference Evaluation Hits Intervals LeakReport MRR Measure STANDARD ScoresEntities Summary about compare "
+        "confusion evaluate find_equal_score_leak from_frame measure rank rank_all rank_in_lists "
+        "rank_under_filters read_ranks refuse_leaks reranked sample_facts to_frame write_ranks"
     ),
     "cear.reports": (
-        "Provenance Record evaluation_table peak_bytes read_records reranking_table results_table write_record"
+        "Check Comparison Group Loaded Provenance Record Spread check_records checks_table compare_groups "
+        "comparison_table evaluation_table open_ranks read_record read_records reranking_table results_table "
+        "seeds_table spread write_record"
     ),
     "cear.reranking": (
         "Fusion Int8Reranker Reranker RerankerConfig STAGE2_ALONE SequenceConfig SequenceReranker Trainable WideConfig "

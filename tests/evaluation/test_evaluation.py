@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from cear.core.errors import DataError, MismatchError
-from cear.core.types import Ranks
+from cear.core.types import Queries, Ranks
 from cear.data import KnowledgeBase
 from cear.evaluation import MRR, evaluate, measure
+from cear.evaluation.resampling import Clusters, bootstrap_means, percentiles
 
 MEASURES = ["mrr", "hits@1", "hits@3", "hits@10", "hits@50"]
 
@@ -156,27 +157,59 @@ class TestIntervals:
         zeros = np.zeros(len(evaluation.queries), np.int64)
         assert replace(evaluation, ranks=Ranks(zeros, zeros)).intervals()["both"]["mrr"] == (1.0, 1.0)
 
-    def test_facts_are_drawn_not_queries(self, random_kb, scorer_for):
-        """Both queries of a fact fail or succeed together: the width is that of facts, √2 times that of queries."""
-        kb = random_kb(n_facts=1600)
-        evaluation = evaluate(scorer_for(kb), kb, "test")
-        good = np.arange(evaluation.facts) % 2
-        above = np.concatenate([good, good]) * 1000
-        low, high = replace(evaluation, ranks=Ranks(above, 0 * above)).intervals(resamples=4000)["both"]["hits@1"]
-        by_facts = 2 * 1.96 * 0.5 / np.sqrt(evaluation.facts)
-        assert high - low == pytest.approx(by_facts, rel=0.1)
+    def test_two_distinct_queries_can_be_drawn_in_four_ways(self, kb_of, scorer_for):
+        """⟨0, r, ?⟩ has three facts, all ranked first; ⟨4, r, ?⟩ has one, ranked second. Tails: AA, AB, BA, BB."""
+        kb = kb_of({"test": np.array([[0, 0, 1], [0, 0, 2], [0, 0, 3], [4, 0, 5]])}, n_entities=6, n_relations=1)
+        above = np.array([0, 0, 0, 1, 0, 0, 0, 0])
+        evaluation = replace(evaluate(scorer_for(kb), kb, "test"), ranks=Ranks(above, 0 * above))
+        # Sum over size: AA 6/6, AB 3.5/4, BB 1/2; a quarter each of AA and BB, so 60 % lies between them.
+        assert evaluation.intervals(level=0.6)["tail"]["mrr"] == (0.5, 1.0)
+        assert evaluation.intervals(level=0.4)["tail"]["mrr"] == (0.875, 0.875)
+        assert evaluation.intervals()["head"]["mrr"] == (1.0, 1.0)
+
+    @pytest.mark.parametrize("facts_each", [1, 9])
+    def test_facts_that_share_a_query_count_as_one_draw(self, kb_of, scorer_for, facts_each):
+        """100 distinct queries, half of them right: the width is that of 100 draws, however many facts each has."""
+        subjects = np.repeat(np.arange(100), facts_each)
+        objects = 100 + np.arange(100 * facts_each)
+        facts = np.stack([subjects, 0 * subjects, objects], axis=1)
+        kb = kb_of({"test": facts}, n_entities=100 + len(facts), n_relations=1)
+        above = np.tile(subjects % 2 * 1000, 2)
+        evaluation = replace(evaluate(scorer_for(kb), kb, "test"), ranks=Ranks(above, 0 * above))
+        intervals = evaluation.intervals(resamples=4000)
+        width = {side: ends["hits@1"][1] - ends["hits@1"][0] for side, ends in intervals.items()}
+        assert width["tail"] == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(100), rel=0.1)
+        assert width["head"] == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(100 * facts_each), rel=0.1)
 
     def test_nineteen_in_twenty_hold_the_truth(self):
-        """Coverage on samples of a known distribution, through the same resampling."""
-        from cear.evaluation.resampling import bootstrap_means, percentiles
-
+        """Coverage on samples whose facts are alike within a query, through the same resampling."""
         rng = np.random.default_rng(0)
-        samples = rng.exponential(size=(300, 100))
+        place = np.repeat(np.arange(100), 5)
+        samples = rng.exponential(size=(300, 100))[:, place]
+        together, alone = (self.share_that_holds_one(samples, asked) for asked in (place, np.arange(500)))
+        assert 0.88 <= together <= 0.98
+        assert alone < 0.75, "facts drawn one by one promise too much"
+
+    def share_that_holds_one(self, samples, asked):
+        queries = Queries(asked, np.zeros_like(asked))
         held = 0
         for seed, sample in enumerate(samples):
-            low, high = percentiles(bootstrap_means(sample[:, None], resamples=300, seed=seed), 0.95)
+            means = bootstrap_means(Clusters.of(queries, sample[:, None]), resamples=300, seed=seed)
+            low, high = percentiles(means, 0.95)
             held += low[0] <= 1.0 <= high[0]
-        assert 0.88 <= held / 300 <= 0.98
+        return held / len(samples)
+
+
+class TestRecall:
+    """It is that of Stage 1's lists."""
+
+    def test_after_re_ranking_it_is_not_answered_with_stage_1s(self, random_kb, scorer_for):
+        before = evaluate(scorer_for(kb := random_kb()), kb, "test")
+        first = np.zeros(len(before.queries), np.int64)
+        after = replace(before, ranks=Ranks(first, first), before=before)
+        assert before.recall((1,))["kept"]["recall@1"] < 1
+        with pytest.raises(MismatchError, match=r"Ask `evaluation\.before\.recall\(\)`"):
+            after.recall((1,))
 
 
 def test_measure_of_the_ranks_is_the_summary(random_kb, scorer_for):

@@ -3,16 +3,15 @@
 import json
 import platform
 import re
-import subprocess
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 import cear
-from cear.reports import Provenance, peak_bytes
-from cear.reports import provenance as module
+from cear.core.errors import MismatchError
+from cear.reports import Provenance
 
 
 def test_it_names_versions_machine_and_moment(provenance):
@@ -41,42 +40,28 @@ def test_it_holds_no_path_of_this_machine(tmp_path, monkeypatch):
     assert made.command == "cear run x.yaml"
 
 
-def test_peak_memory_is_in_bytes():
-    block = np.ones(30_000_000 // 8)
-    assert block.nbytes < peak_bytes() < 2**40
+STEPS = [
+    {"name": "stage1", "key": "a1", "seconds": 100.25, "reused": True},
+    {"name": "evaluation", "key": "b2", "seconds": 2.5, "reused": False},
+]
 
 
-class TestCommit:
-    """The package as part of a checkout made for the test."""
+def test_its_seconds_are_those_of_the_whole_chain_of_steps():
+    made = Provenance.collect(config={}, data="toy", digest="abc", steps=STEPS)
+    assert made.seconds == 102.75
+    assert json.loads(json.dumps(made.as_json()))["steps"] == STEPS
+    assert Provenance.collect(config={}, data="toy", digest="abc", steps=STEPS, seconds=102.75).seconds == 102.75
 
-    def git(self, folder, *arguments):
-        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-        subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
 
-    def package_in(self, folder, monkeypatch):
-        package = Path(folder) / "src" / "cear"
-        package.mkdir(parents=True)
-        (package / "__init__.py").write_text("")
-        monkeypatch.setattr(module.cear, "__file__", str(package / "__init__.py"))
-        return package
+def test_seconds_that_are_not_the_sum_of_the_steps_are_refused():
+    with pytest.raises(MismatchError, match=r"says 2\.5 seconds, but its 2 steps took 102\.75"):
+        Provenance.collect(config={}, data="toy", digest="abc", steps=STEPS, seconds=2.5)
 
-    def test_a_clean_checkout_and_a_changed_one(self, tmp_path, monkeypatch):
-        package = self.package_in(tmp_path, monkeypatch)
-        self.git(tmp_path, "init")
-        self.git(tmp_path, "add", ".")
-        self.git(tmp_path, "commit", "-m", "start")
-        (tmp_path / "result.json").write_text("{}")  # what a run writes does not make the code dirty
-        commit, dirty = module._checkout()
-        assert re.fullmatch(r"[0-9a-f]{40}", commit)
-        assert dirty is False
-        (package / "new.py").write_text("")
-        assert module._checkout() == (commit, True)
 
-    def test_an_installation_inside_somebody_elses_checkout_has_no_commit(self, tmp_path, monkeypatch):
-        self.git(tmp_path, "init")
-        self.package_in(tmp_path, monkeypatch)
-        assert module._checkout() == (None, None)
+def test_one_of_seconds_and_steps_must_be_known():
+    with pytest.raises(MismatchError, match="needs the seconds"):
+        Provenance.collect(config={}, data="toy", digest="abc")
 
-    def test_without_git_there_is_no_commit(self, monkeypatch):
-        monkeypatch.setenv("PATH", "")
-        assert module._checkout() == (None, None)
+
+def test_without_steps_there_are_none(provenance):
+    assert (list(provenance.steps), provenance.seconds) == ([], 12.5)

@@ -37,8 +37,8 @@ def results(evaluation, provenance, tmp_path):
     mrr = evaluation.summary()["both"]["mrr"]
     record = Record.of(evaluation, provenance, model="complex")
     details = {"rank": 8, "epochs": 3, "training_seconds": 1234.5}
-    write_record(tmp_path / "a.json", replace(record, details=details, target={"mrr": mrr, "hits@10": 0.0}))
-    write_record(tmp_path / "deep" / "b.json", replace(record, split="valid", target={"mrr": mrr + 0.001}))
+    write_record(tmp_path / "a.json", replace(record, details=details, target={"mrr": mrr, "hits@10": 0.0}), evaluation)
+    write_record(tmp_path / "deep" / "b.json", replace(record, split="valid", target={"mrr": mrr + 0.001}), evaluation)
     (tmp_path / "speed.json").write_text("{}")
     return tmp_path
 
@@ -65,9 +65,9 @@ def test_the_markdown_of_all_records(results, evaluation):
     assert len(align) == len(head)
     model = ["[a](../results/a.json)", "complex, rank 8, epochs 3"]
     queries = f"{len(evaluation.queries):,}"
-    assert first == ["toy", *model, queries, *values, "–", "1,234", f"MRR >= {both['mrr']:.3f}, H@10 >= 0.000: met"]
+    assert first == ["toy", *model, queries, *values, "–", "12", f"MRR >= {both['mrr']:.3f}, H@10 >= 0.000: met"]
     assert second[:3] == ["toy (valid)", "[b](../results/deep/b.json)", "complex"]
-    assert second[-2] == "12", "the seconds of the command, where no training is on record"
+    assert second[-2] == "12", "the seconds of the whole chain, as the provenance has them"
     assert second[-1].endswith(": missed")
 
 

@@ -43,7 +43,7 @@ def demo(
     evaluation = finished.evaluate("test", progress=progress_bar)
     show(evaluation, finished)
     if json is not None:
-        write_record(json, finished.record(evaluation))
+        write_record(json, finished.record(evaluation), evaluation)
     for question in QUESTIONS:
         console.print(answer_table(spell(**question), finished.ask(**question, k=5, new=False)))
     console.print(f"Ask your own: [bold]cear ask {out} Hanoi 'capital of'[/]", highlight=False)

@@ -37,7 +37,7 @@ def evaluate(
     evaluation = finished.evaluate(split, ties=ties, facts=facts, progress=progress_bar)
     show(evaluation, finished)
     if json is not None:
-        write_record(json, finished.record(evaluation))
+        write_record(json, finished.record(evaluation), evaluation)
 
 
 def show(evaluation: Evaluation, finished: Run) -> None:

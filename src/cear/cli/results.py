@@ -1,21 +1,47 @@
-"""`cear results`: the records in a folder as one table."""
+"""`cear results`: the records in a folder as one table, or whether they still hold."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cear.cli.console import console
+
+if TYPE_CHECKING:
+    from cear.reports import Loaded
 
 
 def results(
     folder: Annotated[Path, typer.Argument(help="Where the records are.")] = Path("results"),
+    check: Annotated[
+        bool, typer.Option("--check", help="Say whether configuration, code and data are still those of each record.")
+    ] = False,
 ) -> None:
     """Print every evaluation record under a folder as a Markdown table.
 
-    Example: `cear results results > table.md`
-    """
-    from cear.cli.console import console
-    from cear.reports import results_table
+    With --check, a table of what has become of the configuration file, the package and the data that each record was
+    made with; the exit code is 1 if any of them has changed. Configurations are looked for from the working folder.
 
-    console.print(results_table(folder), soft_wrap=True, markup=False, highlight=False)
+    Example: `cear results results > table.md`, `cear results --check`
+    """
+    from cear.reports import check_records, checks_table, results_table
+
+    if not check:
+        console.print(results_table(folder), soft_wrap=True, markup=False, highlight=False)
+        return
+    checks = list(check_records(folder, load_settings))
+    console.print(checks_table(checks, folder))
+    if any(each.changed for each in checks):
+        raise typer.Exit(1)
+
+
+def load_settings(path: Path, overrides: Sequence[str]) -> Loaded:
+    """A configuration file with overrides: all settings, and those it writes itself."""
+    from cear.config import load_config
+    from cear.reports import Loaded
+
+    config = load_config(path, overrides)
+    return Loaded(config.model_dump(), config.model_dump(exclude_unset=True))

@@ -53,4 +53,4 @@ def run(
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
     evaluation = finished.evaluate(split, facts=facts, progress=progress_bar)
     show(evaluation, finished)
-    write_record(json or out / f"{split}.json", finished.record(evaluation))
+    write_record(json or out / f"{split}.json", finished.record(evaluation), evaluation)

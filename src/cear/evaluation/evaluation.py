@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from cear.core.errors import DataError, MismatchError
-from cear.core.progress import Progress, silent
-from cear.core.types import SIDES, SPLITS, Bools, Ints, Queries, Ragged, Ranks, Split, TieRule
-from cear.data import CARDINALITIES, KnowledgeBase, KnownAnswers, cardinalities
-from cear.evaluation.leaks import LeakReport, find_leak_in_ranks, refuse_leaks
+from cear.core.errors import MismatchError
+from cear.core.types import SIDES, Bools, Ints, Queries, Ragged, Ranks, Split, TieRule
+from cear.data import CARDINALITIES
+from cear.evaluation.leaks import LeakReport
 from cear.evaluation.measures import STANDARD, Hits, Measure, Values, measure
-from cear.evaluation.ranking import rank_under_filters
-from cear.evaluation.resampling import bootstrap_means, percentiles
-from cear.evaluation.scores import ScoresEntities
+from cear.evaluation.resampling import Clusters, bootstrap_means, percentiles
 
 UNSEEN = "unseen"  # the cardinality of a relation that no training fact has
 
@@ -42,15 +38,18 @@ class Evaluation:
     ranks: Ranks
     """Filtered: other known answers removed."""
     retrieved: Ranks
-    """As retrieved: nothing removed."""
+    """As Stage 1 retrieved them: nothing removed."""
     fresh: Ranks
-    """Other training answers removed: what a list for completion shows, but for mentions of the gold."""
+    """As Stage 1 retrieved them, other training answers removed: what a list for completion shows, but for mentions
+    of the gold."""
     leak: LeakReport
     seconds: float
     before: Evaluation | None = None
     """The same queries before re-ranking, where these ranks are those of a second stage."""
     listed: Bools | None = None
     """Whether the list that was re-ranked holds the gold, (query,): their share is above every H@k within the list."""
+    relations: Mapping[int, str] = field(default_factory=dict)
+    """The user's names of the relations asked for, by number."""
 
     def __post_init__(self) -> None:
         parts = (self.gold, self.golds, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)
@@ -71,27 +70,26 @@ class Evaluation:
         """The number of facts; each asks two queries."""
         return len(self.queries) // 2
 
+    @property
+    def asked_relations(self) -> Ints:
+        """The relation of each query's fact, (query,): that of a head query, too, is not the reciprocal."""
+        return np.tile(self.queries.relation[: self.facts], 2)
+
     def summary(self) -> Summary:
         """Every standard measure for both sides, for head and for tail queries, unrounded."""
         return {side: measure(self.ranks[which], self.ties) for side, which in self._sides().items()}
 
     def intervals(self, *, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> Intervals:
-        """The percentile-bootstrap interval of everything in `summary`, by drawing facts with replacement."""
-        by_fact = self.by_fact()
-        means = bootstrap_means(np.concatenate([*by_fact.values()], axis=1), resamples=resamples, seed=seed)
-        low, high = (ends.reshape(len(by_fact), -1) for ends in percentiles(means, level))
-        names = [each.name for each in STANDARD]
-        return {
-            side: {name: (float(a), float(b)) for name, a, b in zip(names, low[row], high[row], strict=True)}
-            for row, side in enumerate(by_fact)
-        }
+        """The percentile-bootstrap interval of everything in `summary`, by drawing distinct queries with replacement.
 
-    def by_fact(self, measures: Sequence[Measure] = STANDARD) -> dict[str, Values]:
-        """The measures of each fact, (fact, measure): the mean of its two queries, and each side alone."""
+        Facts that share a query are drawn together: their ranks come from one ranking.
+        """
+        return {side: self._intervals_of(which, level, resamples, seed) for side, which in self._sides().items()}
+
+    def values(self, measures: Sequence[Measure] = STANDARD) -> Values:
+        """The measures of each query, (query, measure)."""
         ranks = self.ranks.under(self.ties)
-        values = np.stack([each(ranks) for each in measures], axis=1)
-        tail, head = values[: self.facts], values[self.facts :]
-        return {"both": (head + tail) / 2, "head": head, "tail": tail}
+        return np.stack([each(ranks) for each in measures], axis=1)
 
     def by_cardinality(self) -> dict[str, dict[str, dict[str, float]]]:
         """The standard measures and the number of queries, by side and by cardinality where it occurs."""
@@ -101,10 +99,22 @@ class Evaluation:
     def recall(self, ks: Sequence[int] = (1, 10, 40, 100)) -> dict[str, dict[str, float]]:
         """The share of golds within the first k, known answers "kept" or other training answers "dropped".
 
-        This bounds what a re-ranker of k candidates can reach.
+        This bounds what a re-ranker of k candidates can reach, so it is asked of Stage 1, never of what came after.
         """
+        if self.before is not None:
+            raise MismatchError(
+                "Recall is that of Stage 1's lists, and these are the ranks after re-ranking. "
+                "Ask `evaluation.before.recall()`; the share of golds in the re-ranked lists is `evaluation.listed`."
+            )
         lists = {"kept": self.retrieved.under(self.ties), "dropped": self.fresh.under(self.ties)}
         return {policy: {f"recall@{k}": float(Hits(k)(ranks).mean()) for k in ks} for policy, ranks in lists.items()}
+
+    def _intervals_of(self, which: Bools, level: float, resamples: int, seed: int) -> dict[str, tuple[float, float]]:
+        """The interval of each standard measure over these queries."""
+        clusters = Clusters.of(self.queries[which], self.values()[which])
+        low, high = percentiles(bootstrap_means(clusters, resamples=resamples, seed=seed), level)
+        ends = zip(STANDARD, low, high, strict=True)
+        return {each.name: (float(a), float(b)) for each, a, b in ends}
 
     def _sides(self) -> dict[str, Bools]:
         return {"both": np.ones_like(self.asks_head), "head": self.asks_head, "tail": ~self.asks_head}
@@ -116,111 +126,3 @@ class Evaluation:
             for label, which in chosen.items()
             if which.any()
         }
-
-
-def evaluate(
-    scorer: ScoresEntities,
-    kb: KnowledgeBase,
-    split: Split,
-    *,
-    ties: TieRule = "expected",
-    which: Ints | None = None,
-    refuse_leaking: bool = True,
-    block: int | None = None,
-    progress: Progress = silent,
-) -> Evaluation:
-    """The ranks of both questions of every fact of a split, filtered by this split and those before it.
-
-    `which` asks only for these facts of the split, by their places.
-
-    So validation, which chooses models, never reads a test fact. In an open knowledge base the best-ranked
-    mention of the gold counts as the gold, and other known answers are filtered with all their mentions. Scores
-    that show the equal-score leak are refused with `LeakError`, or only reported in `Evaluation.leak`.
-    """
-    start = time.perf_counter()
-    asked = Asked.of(kb, split, which)
-    ranks = rank_under_filters(scorer, asked.queries, asked.golds, asked.filters, block=block, progress=progress)
-    return asked.evaluation(ranks, ties=ties, seconds=time.perf_counter() - start, refuse_leaking=refuse_leaking)
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """Both questions of the facts of a split, with what counts as their answers."""
-
-    kb: KnowledgeBase
-    split: Split
-    queries: Queries
-    gold: Ints  # (query,)
-    golds: Ragged
-
-    @classmethod
-    def of(cls, kb: KnowledgeBase, split: Split, which: Ints | None = None) -> Asked:
-        """The questions of all facts, or of those at these places."""
-        queries, gold, golds = kb.queries(split), kb.gold(split), kb.gold_mentions(split)
-        if which is not None:
-            both = np.concatenate([which, which + len(queries) // 2])
-            queries, gold, golds = queries[both], gold[both], golds.take(both)
-        if not len(queries):
-            raise DataError(f"{kb.name!r} has no {split} facts: there is nothing to evaluate.")
-        return cls(kb, split, queries, gold, golds)
-
-    @property
-    def known(self) -> KnownAnswers:
-        """What the filter removes: the answers of this split and of those before it, with all their mentions."""
-        return self.kb.known(*SPLITS[: SPLITS.index(self.split) + 1], mentions=True)
-
-    @property
-    def filters(self) -> dict[str, KnownAnswers | None]:
-        """What is removed from each of the rankings that an evaluation keeps."""
-        return {"ranks": self.known, "retrieved": None, "fresh": self.kb.known("train")}
-
-    def evaluation(
-        self, ranks: Mapping[str, Ranks], *, ties: TieRule, seconds: float, refuse_leaking: bool = True
-    ) -> Evaluation:
-        """The evaluation of a scorer that gave the golds these ranks, one for each of `filters`."""
-        others = _others(self.known, self.queries, self.golds)
-        strangers = self.kb.n_entities - self.golds.counts - others
-        leak = find_leak_in_ranks(ranks["retrieved"], ranks["ranks"], others, strangers)
-        # A model may reproduce its training facts perfectly, and then they all tie, without a leak.
-        if refuse_leaking and self.split != "train":
-            refuse_leaks(leak)
-        return Evaluation(
-            data=self.kb.name,
-            split=self.split,
-            ties=ties,
-            queries=self.queries,
-            gold=self.gold,
-            golds=self.golds,
-            asks_head=self.kb.asks_head(self.queries),
-            cardinality=_cardinality(self.kb, self.queries),
-            ranks=ranks["ranks"],
-            retrieved=ranks["retrieved"],
-            fresh=ranks["fresh"],
-            leak=leak,
-            seconds=seconds,
-        )
-
-
-def sample_facts(kb: KnowledgeBase, split: Split, facts: int, *, seed: int = 0) -> Ints:
-    """A fixed random sample of the facts of a split, ascending; all of them where there are no more."""
-    total = len(kb.facts(split))
-    return np.sort(np.random.default_rng([seed, total]).choice(total, min(facts, total), replace=False))
-
-
-def _others(known: KnownAnswers, queries: Queries, golds: Ragged) -> Ints:
-    """The number of known answers of each query beside its gold, all of which is known because its split is."""
-    distinct, row = queries.distinct()
-    return known.of_queries(distinct).counts[row] - golds.counts
-
-
-def valid_mrr(kb: KnowledgeBase) -> Callable[[ScoresEntities], float]:
-    """What chooses a model: filtered MRR on the validation facts, blind to the test facts."""
-    return lambda scorer: evaluate(scorer, kb, "valid").summary()["both"]["mrr"]
-
-
-def _cardinality(kb: KnowledgeBase, queries: Queries) -> Labels:
-    """The cardinality of each query's relation, judged from training facts, (query,)."""
-    train = kb.facts("train")
-    kinds = cardinalities(train[np.isin(train[:, 1], queries.relation % kb.n_relations)])
-    labels = np.array([kinds.get(relation, UNSEEN) for relation in range(kb.n_relations)])
-    return labels[queries.relation % kb.n_relations]

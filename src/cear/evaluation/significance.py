@@ -1,4 +1,4 @@
-"""Whether two systems differ on the same queries: a paired test over facts."""
+"""Whether two systems differ on the same queries: a paired test over distinct queries."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cear.core.errors import MismatchError
+from cear.core.types import Bools
 from cear.evaluation.evaluation import Evaluation
 from cear.evaluation.measures import MRR, Hits, Measure, Values
-from cear.evaluation.resampling import bootstrap_means, percentiles, sign_flip_means
+from cear.evaluation.resampling import Clusters, bootstrap_means, percentiles, sign_flip_means
 
 
 @dataclass(frozen=True)
@@ -40,32 +41,37 @@ def compare(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    which: Bools | None = None,
 ) -> dict[str, Difference]:
     """The paired difference of two systems in each measure, with bootstrap interval and sign-flip p-value.
 
-    If the systems were equally good, then the difference of a fact, both its queries together, would be as
-    likely to have the other sign (Fisher's randomisation test). p is never below 1 / (resamples + 1).
+    If the systems were equally good, then the difference of a distinct query, all facts that ask it together, would
+    be as likely to have the other sign (Fisher's randomisation test). p is never below 1 / (resamples + 1). `which`
+    are the queries to compare on, (query,); by default all.
     """
     _refuse_other_queries(first, second)
-    a, b = first.by_fact(measures)["both"], second.by_fact(measures)["both"]
-    gains = b - a
+    which = np.ones(len(first.queries), np.bool_) if which is None else which
+    a, b = (each.values(measures)[which] for each in (first, second))
+    gains = Clusters.of(first.queries[which], b - a)
     low, high = percentiles(bootstrap_means(gains, resamples=resamples, seed=seed), level)
     p = _p_values(gains, resamples=resamples, seed=seed)
     columns = zip(measures, a.mean(0), b.mean(0), low, high, p, strict=True)
     return {each.name: Difference(each.name, *(float(value) for value in rest)) for each, *rest in columns}
 
 
-def _p_values(gains: Values, *, resamples: int, seed: int) -> Values:
+def _p_values(gains: Clusters, *, resamples: int, seed: int) -> Values:
     """The share of sign-flipped means at least as far from zero as the observed one, (measure,)."""
     flipped = np.abs(sign_flip_means(gains, resamples=resamples, seed=seed))
-    observed = np.abs(gains.mean(axis=0)) * (1 - 1e-12)  # equal sums may differ in their last bit
+    # Equal sums may differ in their last bit.
+    observed = np.abs(gains.sums.sum(axis=0) / gains.sizes.sum()) * (1 - 1e-12)
     extreme: Values = (1.0 + (flipped >= observed).sum(axis=0)) / (1.0 + resamples)
     return extreme
 
 
 def _refuse_other_queries(first: Evaluation, second: Evaluation) -> None:
     same = (
-        np.array_equal(first.queries.entity, second.queries.entity)
+        (first.data, first.split) == (second.data, second.split)
+        and np.array_equal(first.queries.entity, second.queries.entity)
         and np.array_equal(first.queries.relation, second.queries.relation)
         and np.array_equal(first.gold, second.gold)
     )

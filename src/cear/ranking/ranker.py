@@ -151,7 +151,9 @@ class Ranker:
         """The first k entities, those of the list by their final scores and then Stage 1's others, and the scores."""
         order = np.argsort(-final, axis=1, kind="stable")
         scores = np.take_along_axis(final, order, axis=1)
-        entities = np.where(np.isneginf(scores), NO_ENTITY, np.take_along_axis(lists.candidates.entities, order, axis=1))
+        entities = np.where(
+            np.isneginf(scores), NO_ENTITY, np.take_along_axis(lists.candidates.entities, order, axis=1)
+        )
         if k > (entities != NO_ENTITY).sum(axis=1).min(initial=k):
             behind = _behind(first, lists.candidates.entities, k, left_out)
             entities = np.concatenate([entities, behind], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import Any
 def clean_command(arguments: Sequence[str] | None = None) -> str:
     """The command line that is running, as a reader would type it.
 
-    >>> clean_command(["/opt/tools/bin/cear", "run", "x.yaml", "--out", "runs/x"])
-    'cear run x.yaml --out runs/x'
+    >>> clean_command(["/opt/tools/bin/cear", "run", "x.yaml", "stage1.lr=[1, 2]", "--out", "runs/x"])
+    "cear run x.yaml 'stage1.lr=[1, 2]' --out runs/x"
     """
     program, *rest = sys.argv if arguments is None else arguments
-    return " ".join([_program(program), *(clean_text(argument) for argument in rest)])
+    return f"{_program(program)} {shlex.join(clean_text(argument) for argument in rest)}".rstrip()
 
 
 def _program(program: str) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
+import math
 import platform
-import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import cear
+from cear.core.errors import MismatchError
+from cear.core.machine import checkout, cpu_name, peak_bytes
 from cear.reports.machine_paths import clean, clean_command
 
 PACKAGES = ("torch", "numpy", "polars")
@@ -28,6 +27,7 @@ class Provenance:
     data: str
     digest: str
     seconds: float
+    """Of everything that led to the number: the sum over `steps`, where there are any."""
     commit: str | None
     dirty: bool | None
     """Whether the package's files differ from the commit."""
@@ -37,25 +37,45 @@ class Provenance:
     peak_bytes: int | None
     """The most memory this process had at any time."""
     date: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    steps: Sequence[Mapping[str, Any]] = ()
+    """The chain of steps behind the number, each with its name, key, seconds, machine, commit and whether `reused`."""
+
+    def __post_init__(self) -> None:
+        total = _total_seconds(self.steps)
+        if self.steps and not math.isclose(self.seconds, total, rel_tol=1e-9, abs_tol=1e-6):
+            raise MismatchError(
+                f"The provenance says {self.seconds} seconds, but its {len(self.steps)} steps took {total}. "
+                "Leave the seconds out: they are the sum of the steps."
+            )
 
     @classmethod
     def collect(
-        cls, *, config: Mapping[str, Any], data: str, digest: str, seconds: float, command: str | None = None
+        cls,
+        *,
+        config: Mapping[str, Any],
+        data: str,
+        digest: str,
+        seconds: float | None = None,
+        steps: Sequence[Mapping[str, Any]] = (),
+        command: str | None = None,
     ) -> Provenance:
-        """The provenance of what this process has just computed."""
-        commit, dirty = _checkout()
+        """The provenance of what this process has just computed; give its `seconds`, or the `steps` that took them."""
+        if seconds is None and not steps:
+            raise MismatchError("A provenance needs the seconds that the number took, or the steps that took them.")
+        commit, dirty = checkout()
         return cls(
             command=clean_command() if command is None else command,
             config=clean(config),
             data=clean(data),
             digest=digest,
-            seconds=seconds,
+            seconds=_total_seconds(steps) if seconds is None else seconds,
             commit=commit,
             dirty=dirty,
             versions=_versions(),
-            cpu=_cpu(),
+            cpu=cpu_name(),
             threads=_threads(),
             peak_bytes=peak_bytes(),
+            steps=clean(steps),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -63,14 +83,9 @@ class Provenance:
         return asdict(self)
 
 
-def peak_bytes() -> int | None:
-    """The most memory this process had at any time, where the system tells."""
-    try:
-        import resource  # not on Windows
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+def _total_seconds(steps: Sequence[Mapping[str, Any]]) -> float:
+    """The seconds of all steps, those that an earlier run took included."""
+    return math.fsum(step["seconds"] for step in steps)
 
 
 def _versions() -> dict[str, str]:
@@ -87,33 +102,3 @@ def _threads() -> int:
     import torch  # here, because whoever only draws tables need not wait for it
 
     return torch.get_num_threads()
-
-
-def _cpu() -> str:
-    """The processor's name and how many of them this process may use."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    except OSError:
-        names = []
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{count} x {names[0] if names else platform.processor() or platform.machine()}"
-
-
-def _checkout() -> tuple[str | None, bool | None]:
-    """The commit of the checkout that this package runs from and whether its files were changed."""
-    # A package installed inside some other project's checkout is not of that project's commit.
-    if _git("ls-files", "--error-unmatch", "__init__.py") is None:
-        return None, None
-    changed = _git("status", "--porcelain", "--", ".")
-    return _git("rev-parse", "HEAD"), None if changed is None else bool(changed)
-
-
-def _git(*arguments: str) -> str | None:
-    """What git says in the package's folder, or None when it fails."""
-    folder = str(Path(cear.__file__).parent)
-    try:
-        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,16 +1,19 @@
-"""Result records: the figures of one evaluation, unrounded, with their provenance, as one JSON file."""
+"""Result records: the figures of one evaluation, unrounded, with their provenance, as one JSON file.
+
+Beside it stands a file with the rank of every query, from which any other figure can be computed later.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 from cear.core.errors import DataError
 from cear.core.files import read_json, write_json
-from cear.evaluation import Evaluation, Intervals, Summary, compare, confusion
+from cear.evaluation import Evaluation, Intervals, Summary, compare, confusion, write_ranks
 from cear.reports.machine_paths import clean
 from cear.reports.provenance import Provenance
 
@@ -105,17 +108,44 @@ def _reranking(before: Evaluation, after: Evaluation) -> dict[str, Any]:
     }
 
 
-def write_record(path: Path, record: Record) -> None:
-    """Write a record, atomically and unrounded."""
-    write_json(path, record.as_json())
+def write_record(path: Path, record: Record, evaluation: Evaluation) -> None:
+    """Write a record, unrounded, and beside it the rank of every query, `X.ranks.parquet`; each file atomically."""
+    ranks = ranks_path(path)
+    write_ranks(ranks, replace(evaluation, data=record.data))  # without the paths of this machine
+    write_json(path, record.as_json() | {"ranks": ranks.name})
+
+
+def ranks_path(record: Path) -> Path:
+    """Where the ranks of a record's queries are: beside it, under its name."""
+    return record.with_suffix(".ranks.parquet")
 
 
 def read_records(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The evaluation records under a folder, in the order of their paths; other JSON files are passed over."""
     for path in sorted(folder.rglob("*.json")):
-        try:
-            value = read_json(path)
-        except (JSONDecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: not a JSON file ({error}). Delete it and run its command again.") from error
+        value = _read(path)
         if isinstance(value, dict) and "stage1" in value:
             yield path, value
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The evaluation record in a file."""
+    value = _read(path)
+    if not isinstance(value, dict) or "stage1" not in value:
+        raise DataError(f"{path} is not a record of an evaluation. `cear run` and `cear evaluate --json` write them.")
+    return value
+
+
+def final(record: Mapping[str, Any]) -> Summary:
+    """The figures of a record, as JSON has it, after the last stage."""
+    summary: Summary = record.get("stage2") or record["stage1"]
+    return summary
+
+
+def _read(path: Path) -> Any:
+    try:
+        return read_json(path)
+    except FileNotFoundError:
+        raise DataError(f"There is no record {path}. `cear run` and `cear evaluate --json` write them.") from None
+    except (JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not a JSON file ({error}). Delete it and run its command again.") from error

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cear.evaluation import STANDARD, Evaluation, compare, confusion
-from cear.reports.records import read_records
+from cear.reports.records import final, read_records
 
 HEADINGS = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "hits@50": "H@50"}
 NOT_SHOWN = ("training_seconds", "best_epoch", "valid_mrr")  # details that have a column, or say little beside it
@@ -77,7 +77,7 @@ def results_table(folder: Path, *, links: str = "../results") -> str:
 
 
 def _row(record: Mapping[str, Any], link: str) -> list[str]:
-    both = _final(record)
+    both = final(record)["both"]
     data = record["data"] if record["split"] == "test" else f"{record['data']} ({record['split']})"
     name = f"[{PurePosixPath(link).stem}]({link})"
     figures = [f"{record['queries']:,}", *(f"{both[each]:.3f}" for each in RESULTS)]
@@ -88,12 +88,6 @@ def _gain(record: Mapping[str, Any]) -> str:
     """What a second stage adds to MRR and H@1."""
     found = record.get("reranking", {}).get("difference", {})
     return ", ".join(f"{each['difference']:+.3f} {HEADINGS[name]}" for name, each in found.items()) or "–"
-
-
-def _final(record: Mapping[str, Any]) -> Mapping[str, float]:
-    """The measures of both sides after the last stage."""
-    both: Mapping[str, float] = (record.get("stage2") or record["stage1"])["both"]
-    return both
 
 
 def _model(record: Mapping[str, Any]) -> str:
@@ -108,16 +102,13 @@ def _model(record: Mapping[str, Any]) -> str:
 
 
 def _seconds(record: Mapping[str, Any]) -> str:
-    """The seconds of the training, both stages', where the record has them, else of the command that made it."""
-    details = record.get("details", {})
-    of_stages = [stage.get("training_seconds") for stage in (details, details.get("reranker", {}))]
-    known = [seconds for seconds in of_stages if seconds is not None]
-    return f"{sum(known) if known else record['provenance']['seconds']:,.0f}"
+    """The seconds of everything that led to the figures, whichever run did it."""
+    return f"{record['provenance']['seconds']:,.0f}"
 
 
 def _target(record: Mapping[str, Any]) -> str:
     """What was to be reached, and whether it was."""
-    both = _final(record)
+    both = final(record)["both"]
     wanted = record.get("target", {})
     parts = [f"{HEADINGS[name]} >= {value:.3f}" for name, value in wanted.items()]
     if not parts:

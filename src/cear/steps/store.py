@@ -1,8 +1,8 @@
 """Where steps are kept: a folder for each key, there whole or not at all, locked while it is made.
 
-    store/retriever/3f2a…/            a finished step: what it wrote, and step.json, which says what it is and cost
-    store/retriever/3f2a….partial/    one that is being made, or was interrupted: it goes on from there
-    store/retriever/3f2a….lock        held by whoever makes it
+store/retriever/3f2a…/            a finished step: what it wrote, and step.json, which says what it is and cost
+store/retriever/3f2a….partial/    one that is being made, or was interrupted: it goes on from there
+store/retriever/3f2a….lock        held by whoever makes it
 """
 
 from __future__ import annotations

@@ -46,7 +46,11 @@ class WideReranker:
         self._texts_of_relations = torch.zeros(self._kb.n_relations, 0)
         if config.text:
             entities, self._texts_of_relations = text_vectors(
-                self._kb, config.encoder, tokens=config.text_tokens, download=context.download, progress=context.progress
+                self._kb,
+                config.encoder,
+                tokens=config.text_tokens,
+                download=context.download,
+                progress=context.progress,
             )
             self._texts = KeptVectors(entities).to(context.device)
         self._texts_of_relations = self._texts_of_relations.to(context.device)

@@ -14,11 +14,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "CearError",
+    "ComplExConfig",
     "KnowledgeBase",
     "Run",
     "RunConfig",
     "SequenceConfig",
-    "Stage1Config",
     "WideConfig",
     "load",
     "load_config",
@@ -30,11 +31,12 @@ __all__ = [
 # `cear --help` and `cear data check` do not wait for PyTorch.
 _HOMES = {
     "Answer": "cear.pipeline",
+    "CearError": "cear.core.errors",
+    "ComplExConfig": "cear.retrieval",
     "KnowledgeBase": "cear.data",
     "Run": "cear.pipeline",
     "RunConfig": "cear.config",
     "SequenceConfig": "cear.reranking",
-    "Stage1Config": "cear.retrieval",
     "WideConfig": "cear.reranking",
     "load": "cear.data",
     "load_config": "cear.config",
@@ -43,26 +45,33 @@ _HOMES = {
 }
 _ROOMS = (
     "candidates",
+    "core",
     "data",
     "evaluation",
+    "ranking",
     "reports",
     "reranking",
     "retrieval",
+    "steps",
     "texts",
+    "training",
 )  # `cear.data` works after `import cear` alone
 
 if TYPE_CHECKING:
     from cear import candidates as candidates
     from cear import data as data
     from cear import evaluation as evaluation
+    from cear import ranking as ranking
     from cear import reports as reports
     from cear import reranking as reranking
     from cear import retrieval as retrieval
+    from cear import steps as steps
     from cear.config import RunConfig, load_config
+    from cear.core.errors import CearError
     from cear.data import KnowledgeBase, load
     from cear.pipeline import Answer, Run, open_run, run
     from cear.reranking import SequenceConfig, WideConfig
-    from cear.retrieval import Stage1Config
+    from cear.retrieval import ComplExConfig
 
 
 def __getattr__(name: str) -> Any:

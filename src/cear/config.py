@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import Discriminator, NonNegativeInt, PositiveInt, Tag, model_validator
+from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from cear.candidates import CandidatesConfig
+from cear.core.context import Device, Precision
 from cear.core.errors import ConfigError
 from cear.core.settings import Settings
-from cear.data import Variant
-from cear.reranking import SequenceConfig, WideConfig
-from cear.retrieval import Stage1Config
-
-
-def _kind(values: Any) -> str:
-    """Which re-ranker some settings are for: the paper's, unless they say so."""
-    return str(values.get("kind", "sequence") if isinstance(values, dict) else getattr(values, "kind", "sequence"))
-
-
-AnyReranker = Annotated[
-    Annotated[SequenceConfig, Tag("sequence")] | Annotated[WideConfig, Tag("wide")], Discriminator(_kind)
-]
+from cear.data import TextRule, Variant
+from cear.reranking import AnyReranker
+from cear.retrieval import AnyRetriever, ComplExConfig
 
 
 class RunConfig(Settings):
@@ -32,28 +23,49 @@ class RunConfig(Settings):
 
     data: str = "demo"
     """A known data set (demo, fb15k-237, wn18rr, reverb45k, mokb6-en, olpbench) or a path to your own."""
+    text: TextRule | None = None
+    """What a line of entity2text holds: name, or "name, description"; null is what the data set is known to hold."""
     skip_bad_lines: bool = False
     """Leave out and count lines of the data that cannot be read, rather than refuse it."""
     variant: Variant = "thorough"
     """Which training file of OLPBENCH is read; other data has one."""
-    seed: NonNegativeInt = 0
-    """Of every random choice."""
+    seed: NonNegativeInt | list[NonNegativeInt] = 0
+    """Of every random choice; several, as in [0, 1, 2], are several runs, reported with mean and spread."""
     threads: PositiveInt | None = None
     """CPU threads; null takes what the machine has."""
-    stage1: Stage1Config = Stage1Config()
+    device: Device = "auto"
+    """auto takes a GPU where there is one; cpu, cuda, mps."""
+    precision: Precision = "fp32"
+    """bf16 computes products in bfloat16: faster on a GPU, and a little off."""
+    accumulate: PositiveInt = 1
+    """A batch is computed in so many parts, one after the other, to the same gradient: for a GPU with little memory."""
+    stage1: AnyRetriever = ComplExConfig()
+    """The retriever that ranks every entity, by `model`; the others are in `candidates.extra_retrievers`."""
     candidates: CandidatesConfig = CandidatesConfig()
     reranker: AnyReranker | None = None
     """The second stage: sequence, the paper's, or wide, with a token for each candidate; null stops after Stage 1."""
     fusion: Literal["none", "known_answers"] = "known_answers"
     """known_answers weighs both stages, by how many answers of a query are known; none is Stage 2 alone, the paper."""
 
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of all runs that this configuration asks for."""
+        return self.seed if isinstance(self.seed, list) else [self.seed]
+
+    def deciding(self) -> dict[str, Any]:
+        """The settings that decide the result: where and on how many threads it is computed does not."""
+        return self.model_dump(mode="json", exclude={"threads", "device", "accumulate"})
+
     @model_validator(mode="after")
-    def _vectors_are_those_of_one_fold(self) -> Self:
-        """Vectors of two trainings have nothing in common, and those of one have seen the lists of the other."""
-        wants = isinstance(self.reranker, WideConfig) and self.reranker.vectors
-        crossfit = self.candidates.crossfit
-        if wants and (crossfit is None or crossfit.use != 1):
-            raise ValueError("reranker.vectors needs candidates.crossfit with use: 1; set it to false otherwise")
+    def _the_reranker_may_learn_from_these_lists(self) -> Self:
+        if self.reranker is not None:
+            self.reranker.refuse_lists(self.candidates)
+        return self
+
+    @model_validator(mode="after")
+    def _seeds_are_distinct(self) -> Self:
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise ValueError(f"seed: {self.seed} are not one or several different seeds")
         return self
 
 

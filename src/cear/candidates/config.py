@@ -58,6 +58,12 @@ class CandidatesConfig(Settings):
         return self.crossfit is not None and self.lists is None
 
     @model_validator(mode="after")
+    def _stage1_is_taken(self) -> Self:
+        if "stage1" in self.extra_retrievers:
+            raise ValueError("extra_retrievers: stage1 is what the first retriever is called; take another name")
+        return self
+
+    @model_validator(mode="after")
     def _something_is_left_to_learn(self) -> Self:
         if self.crossfit is None and self.known == "drop" and self.lists is None:
             raise ValueError(

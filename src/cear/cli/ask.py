@@ -26,6 +26,7 @@ def ask(
     new: Annotated[bool, typer.Option("--new", help="Leave out what the knowledge base already says.")] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Re-rank with 8-bit weights: faster, and a little off.")] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
     """Ask ⟨SUBJECT, RELATION, ?⟩, or with --object ⟨?, RELATION, OBJECT⟩.
 
@@ -33,7 +34,7 @@ def ask(
     """
     from cear.pipeline import open_run
 
-    finished = open_run(run, source=data, int8=int8)
+    finished = open_run(run, source=data, store=store, int8=int8)
     end = {"object": entity} if object else {"subject": entity}
     console.print(answer_table(spell(relation, **end), finished.ask(relation, **end, k=k, new=new)))
 
@@ -48,13 +49,15 @@ def spell(relation: str, *, subject: str = "?", object: str = "?") -> str:
 
 
 def answer_table(question: str, answers: list[Answer]) -> Table:
-    """Answers in rank order, with their Stage-1 ranks where re-ranking moved any; known ones say from which split."""
+    """What is known, then the others in rank order, with their Stage-1 ranks where re-ranking moved any."""
     table = Table(title=Text(question), title_justify="left")  # names are not markup: "[sic]" and ":cat:" stay
     moved = any(answer.rank != answer.stage1_rank for answer in answers)
     for column in ("rank", *(["stage 1"] if moved else []), "answer", "score", "known"):
         table.add_column(column, justify="left" if column in ("answer", "known") else "right")
-    for answer in answers:
-        before = [str(answer.stage1_rank)] if moved else []
+    for place, answer in enumerate(answers):
+        before = [str(answer.stage1_rank or "")] if moved else []
         score = "" if answer.score is None else f"{answer.score:.2f}"
-        table.add_row(str(answer.rank), *before, Text(answer.name), score, answer.known or "new")
+        last_known = answer.rank == 0 and place + 1 < len(answers) and answers[place + 1].rank > 0
+        known = answer.known or "new"
+        table.add_row(str(answer.rank or ""), *before, Text(answer.name), score, known, end_section=last_known)
     return table

@@ -10,7 +10,7 @@ import typer
 
 from cear.cli.ask import answer_table, spell
 from cear.cli.console import console, progress_bar, resumable
-from cear.cli.evaluate import show
+from cear.cli.evaluate import show, show_cost
 
 # ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩; most of their answers are held-out test facts.
 QUESTIONS: tuple[dict[str, str], ...] = (
@@ -38,10 +38,10 @@ def demo(
     console.print(f"The embedded knowledge base: {kb.n_entities:,} places, languages, currencies; for example")
     for s, r, o in kb.facts("train")[:: len(kb.facts("train")) // 3][:3].tolist():
         console.print(f"  ⟨{kb.entities.name(s)}, {kb.relations.name(r)}, {kb.entities.name(o)}⟩", highlight=False)
-    seconds = finished.training.seconds + (finished.second.training.seconds if finished.second else 0)
-    console.print(f"Both stages trained in {seconds:.0f} s. Facts they have never seen:\n")
+    console.print("Both stages are trained. Facts that they have never seen:\n")
     evaluation = finished.evaluate("test", progress=progress_bar)
     show(evaluation, finished)
+    show_cost(finished)
     if json is not None:
         write_record(json, finished.record(evaluation), evaluation)
     for question in QUESTIONS:

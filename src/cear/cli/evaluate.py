@@ -25,6 +25,7 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="Also write everything, unrounded, to this file.")] = None,
     int8: Annotated[bool, typer.Option("--int8", help="Re-rank with 8-bit weights: faster, and a little off.")] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
     """Rank every query of a split, filtered, and print the measures with 95 % intervals.
 
@@ -33,11 +34,11 @@ def evaluate(
     from cear.pipeline import open_run
     from cear.reports import write_record
 
-    finished = open_run(run, source=data, int8=int8)
+    finished = open_run(run, source=data, store=store, int8=int8)
     evaluation = finished.evaluate(split, ties=ties, facts=facts, progress=progress_bar)
     show(evaluation, finished)
     if json is not None:
-        write_record(json, finished.record(evaluation), evaluation)
+        write_record(json, finished.record(evaluation, facts=facts), evaluation)
 
 
 def show(evaluation: Evaluation, finished: Run) -> None:
@@ -47,6 +48,18 @@ def show(evaluation: Evaluation, finished: Run) -> None:
     console.print(evaluation_table(evaluation))
     if evaluation.before is not None:
         console.print(reranking_table(evaluation.before, evaluation, k=finished.config.candidates.k))
-    if finished.second is not None and finished.second.shortened:
-        share = f"{finished.second.shortened:.1%} of the training lists"
+    shortened = 0.0 if finished.config.reranker is None else finished.plan.reranker_training()["shortened"]
+    if shortened:
+        share = f"{shortened:.1%} of the training lists"
         console.print(f"In {share} names were cut further than configured, to fit the encoder's positions.")
+
+
+def show_cost(finished: Run) -> None:
+    """Print what the run cost: each step, reused or made, and their sum."""
+    reports = finished.steps()
+    made, seconds = sum(not each.reused for each in reports), sum(each.spent.seconds for each in reports)
+    console.print(
+        f"{len(reports)} steps, {made} of them made now, {len(reports) - made} reused; all together they took "
+        f"{seconds:,.0f} s of wall clock, {sum(each.spent.cpu_seconds for each in reports):,.0f} s of CPU.",
+        highlight=False,
+    )

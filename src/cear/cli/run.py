@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from cear.cli.console import progress_bar, resumable
-from cear.cli.evaluate import show
+from cear.cli.console import console, progress_bar, resumable
+from cear.cli.evaluate import show, show_cost
 from cear.core.types import Split
+
+if TYPE_CHECKING:
+    from cear.config import RunConfig
+    from cear.pipeline import Run
+    from cear.reports import Record
+
+P = TypeVar("P", Path, Path | None)
 
 
 def run(
@@ -20,8 +27,9 @@ def run(
     out: Annotated[Path, typer.Option(help="The folder of the run; an interrupted run continues there.")] = Path(
         "runs/latest"
     ),
-    reuse: Annotated[
-        Path | None, typer.Option(help="A run with the same Stage 1, which is taken over rather than trained again.")
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Where steps are kept, to be reused by any run; default: your cache for a known data set."),
     ] = None,
     minutes: Annotated[
         float | None, typer.Option(min=0, help="Stop training after so many minutes, all saved, with exit code 3.")
@@ -43,14 +51,43 @@ def run(
     Example: `cear run configs/wn18rr/complex-n3.yaml stage1.epochs=5 --out runs/wn`
     """
     from cear.config import load_config
-    from cear.pipeline import run as run_pipeline
-    from cear.reports import write_record
 
     changes = [*(overrides or ()), *(["skip_bad_lines=true"] if skip_bad_lines else [])]
-    with resumable():
-        settings = load_config(config, changes)
-        finished = run_pipeline(settings, out, reuse=reuse, minutes=minutes, download=download, progress=progress_bar)
+    settings = load_config(config, changes)
+    records = []
+    for seed in settings.seeds:
+        one, place = settings.model_copy(update={"seed": seed}), _place(out, seed, settings.seeds)
+        with resumable():
+            finished = train(one, place, store=store, minutes=minutes, download=download)
+            records.append(measure(finished, facts, _place(json, seed, settings.seeds)))
+    if len(records) > 1:
+        from cear.reports import seeds_table
+
+        console.print(seeds_table(records))
+
+
+def train(config: RunConfig, out: Path, *, store: Path | None, minutes: float | None, download: bool) -> Run:
+    """The finished run of a configuration with one seed."""
+    from cear.pipeline import run as run_pipeline
+
+    return run_pipeline(config, out, store=store, minutes=minutes, download=download, progress=progress_bar)
+
+
+def measure(finished: Run, facts: int | None, json: Path | None) -> Record:
+    """Evaluate a run on test, or on valid where there is no test; show it, and write its record."""
+    from cear.reports import write_record
+
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
     evaluation = finished.evaluate(split, facts=facts, progress=progress_bar)
     show(evaluation, finished)
-    write_record(json or out / f"{split}.json", finished.record(evaluation), evaluation)
+    show_cost(finished)
+    record = finished.record(evaluation, facts=facts)
+    write_record(json or finished.folder / f"{split}.json", record, evaluation)
+    return record
+
+
+def _place(path: P, seed: int, seeds: list[int]) -> P:
+    """Where the run of a seed is kept: of one seed the place itself, of several one for each beside it."""
+    if path is None or len(seeds) == 1:
+        return path
+    return path.with_name(f"{path.stem}-seed{seed}{path.suffix}")

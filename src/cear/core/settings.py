@@ -21,6 +21,9 @@ class Settings(BaseModel):
     renamed: ClassVar[Mapping[str, str]] = {}
     """Keys of earlier versions, and what to write instead."""
 
+    renamed_tags: ClassVar[Mapping[str, str]] = {}
+    """Values of `model` or `kind` of earlier versions, and what to write instead."""
+
     def settings_key(self) -> dict[str, Any]:
         """Everything that decides a result, defaults included, as a value of JSON; kept things are found by it."""
         return self.model_dump(mode="json")
@@ -40,7 +43,7 @@ def _explain(root: type[BaseModel], problem: Any) -> str:
     path = [str(part) for part in problem["loc"]]
     groups, keys = _follow(root, path if problem["type"] != "extra_forbidden" else path[:-1])
     if problem["type"] == "union_tag_invalid":
-        return _no_such_tag(".".join(keys), problem["ctx"])
+        return _no_such_tag(".".join(keys), problem["ctx"], groups)
     if problem["type"] != "extra_forbidden":
         return f"{'.'.join(keys)}: {problem['msg']}, but found {problem['input']!r}."
     return _no_such_key(groups, keys, path[-1])
@@ -57,7 +60,10 @@ def _no_such_key(groups: Sequence[type[BaseModel]], keys: list[str], key: str) -
     return f"{where}: no such setting. {hint}Known here: {', '.join(known)}."
 
 
-def _no_such_tag(where: str, context: Mapping[str, Any]) -> str:
+def _no_such_tag(where: str, context: Mapping[str, Any], groups: Sequence[type[BaseModel]]) -> str:
+    for group in groups:
+        if issubclass(group, Settings) and context["tag"] in group.renamed_tags:
+            return f"{where}: {context['tag']} is written otherwise now: {group.renamed_tags[context['tag']]}"
     tag, known = str(context["tag"]), str(context["expected_tags"]).replace("'", "").split(", ")
     close = get_close_matches(tag, known, n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""

@@ -19,3 +19,9 @@ def torch_threads() -> Iterator[int]:
     finally:
         if torch.get_num_threads() != threads:  # both share OpenMP, and numba sets its number when it first starts
             torch.set_num_threads(threads)
+
+
+def use_threads(threads: int | None) -> None:
+    """Let PyTorch, and the compiled kernels that follow it, use so many CPU threads; None keeps what it chose."""
+    if threads is not None:
+        torch.set_num_threads(threads)

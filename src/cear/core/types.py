@@ -158,8 +158,8 @@ class RankedLists:
         return len(self.entities)
 
     def __getitem__(self, which: slice | Ints | Bools) -> RankedLists:
-        parts = (self.entities, self.scores, self.stage1_scores, self.stage1_ranks, self.listed)
-        return RankedLists(*(part[which] for part in parts))
+        scores, before = self.scores[which], self.stage1_scores[which]
+        return RankedLists(self.entities[which], scores, before, self.stage1_ranks[which], self.listed[which])
 
     @classmethod
     def concat(cls, parts: Sequence[RankedLists]) -> RankedLists:

@@ -34,6 +34,11 @@ def cache_root() -> Path:
     return Path(chosen) if chosen else platformdirs.user_cache_path("cear")
 
 
+def is_named(source: str) -> bool:
+    """Whether a text is the name of a data set that we know."""
+    return source.lower() in NAMED
+
+
 def find_source(source: str | Path, *, like: str | None = None, download: bool = False) -> Source:
     """The path behind a name or a path. A text that is a name wins over a file so called: write ./demo.
 

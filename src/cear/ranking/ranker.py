@@ -15,7 +15,7 @@ import numpy as np
 from cear.candidates import AllScores, Known, Lists, Manifest, Retrievers, Scored, distinct_lists, union
 from cear.core.blocks import blocks
 from cear.core.progress import Progress, silent
-from cear.core.types import NO_ENTITY, SPLITS, Floats, Ints, Queries, Ragged, RankedLists, Ranks, Split
+from cear.core.types import NO_ENTITY, SPLITS, Bools, Floats, Ints, Queries, Ragged, RankedLists, Ranks, Split
 from cear.data import KnowledgeBase, KnownAnswers
 from cear.evaluation import as_mentions, checked_scores, rank_rows
 from cear.ranking.places import Places
@@ -129,7 +129,7 @@ class Ranker:
     def _rank_block(self, queries: Queries, k: int, left_out: KnownAnswers) -> RankedLists:
         scored = self.retrievers.score_block(queries)
         if self.reranker is None:
-            entities, scores = _first(scored[0].best(k, left_out).entities, k), None
+            entities, scores = _ids(scored[0].best(k, left_out).entities, k), None
             listed = np.zeros(len(queries), np.int64)
         else:
             lists = self.lists(queries, scored)
@@ -140,10 +140,10 @@ class Ranker:
         ranks = scored[0].ranks(entities, left_out)
         return RankedLists(entities, stage1 if scores is None else scores, stage1, ranks, listed)
 
-    def _gone(self, lists: Lists, left_out: KnownAnswers) -> Ints:
-        """Which places of the lists are not ranked: padding, and what is left out."""
+    def _gone(self, lists: Lists, left_out: KnownAnswers) -> Bools:
+        """Which places of the lists are not ranked: padding, and what is left out, (query, candidate)."""
         entities = lists.candidates.entities
-        return (entities == NO_ENTITY) | left_out.of_queries(lists.queries).contains(entities)
+        return np.asarray((entities == NO_ENTITY) | left_out.of_queries(lists.queries).contains(entities))
 
     def _ordered(
         self, lists: Lists, final: Floats, first: Scored, k: int, left_out: KnownAnswers
@@ -159,8 +159,9 @@ class Ranker:
             entities = np.concatenate([entities, behind], axis=1)
             scores = np.concatenate([scores, np.full(behind.shape, np.nan)], axis=1)
         front = np.argsort(entities == NO_ENTITY, axis=1, kind="stable")[:, :k]
-        entities, scores = (np.take_along_axis(each, front, axis=1) for each in (entities, scores))
-        return _first(entities, k), _first(np.where(entities == NO_ENTITY, -np.inf, scores), k, -np.inf)
+        scores = np.where(entities == NO_ENTITY, -np.inf, scores)
+        entities, scores = np.take_along_axis(entities, front, axis=1), np.take_along_axis(scores, front, axis=1)
+        return _ids(entities, k), np.pad(scores, [(0, 0), (0, k - scores.shape[1])], constant_values=-np.inf)
 
     @cached_property
     def _manifest(self) -> Manifest:
@@ -170,15 +171,15 @@ class Ranker:
 
 
 def _behind(first: Scored, listed: Ints, k: int, left_out: KnownAnswers) -> Ints:
-    """Stage 1's best that are not in the list, in its order, (query, entity); `NO_ENTITY` in the place of the others."""
+    """Stage 1's best in its order, (query, entity); `NO_ENTITY` in the place of those that the list has."""
     best = first.best(k + listed.shape[1], left_out).entities
     rows = Ragged(np.arange(len(listed) + 1) * listed.shape[1], np.sort(listed, axis=1).reshape(-1))
     return np.where(rows.contains(best), NO_ENTITY, best)
 
 
-def _first(values: Floats | Ints, k: int, pad: float = NO_ENTITY) -> Floats | Ints:
-    """The first k columns, padded where there are fewer."""
-    return np.pad(values, [(0, 0), (0, max(k - values.shape[1], 0))], constant_values=pad)[:, :k]
+def _ids(entities: Ints, k: int) -> Ints:
+    """The entities in k columns, padded where there are fewer."""
+    return np.pad(entities, [(0, 0), (0, k - entities.shape[1])], constant_values=NO_ENTITY)
 
 
 def _nothing(k: int) -> RankedLists:

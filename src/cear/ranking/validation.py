@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,12 @@ class Validation:
         asked = Asked.of(ranker.kb, "valid", sample_facts(ranker.kb, "valid", facts, seed=seed))
         places = ranker.places(asked.queries, asked.golds, {"ranks": asked.known}, with_lists=True, progress=progress)
         return cls(ranker, asked, places)
+
+    @classmethod
+    def again(cls, ranker: Ranker, places: Places, facts: int, *, seed: int = 0) -> Validation:
+        """The same from places that were kept."""
+        asked = Asked.of(ranker.kb, "valid", sample_facts(ranker.kb, "valid", facts, seed=seed))
+        return cls(ranker, asked, replace(places, queries=asked.queries, golds=asked.golds))
 
     def mrr(self, reranker: Reranker) -> float:
         """Filtered MRR after re-ranking."""

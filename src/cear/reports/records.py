@@ -13,7 +13,8 @@ from typing import Any
 
 from cear.core.errors import DataError
 from cear.core.files import read_json, write_json
-from cear.evaluation import Evaluation, Intervals, Summary, compare, confusion, write_ranks
+from cear.evaluation import Evaluation, Intervals, Summary, compare, write_ranks
+from cear.ranking import confusion
 from cear.reports.machine_paths import clean
 from cear.reports.provenance import Provenance
 

@@ -9,7 +9,8 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from cear.evaluation import STANDARD, Evaluation, compare, confusion
+from cear.evaluation import STANDARD, Evaluation, compare
+from cear.ranking import confusion
 from cear.reports.records import final, read_records
 
 HEADINGS = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "hits@50": "H@50"}

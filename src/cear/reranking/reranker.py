@@ -135,10 +135,10 @@ class RerankerConfig(Settings, ABC):
         """Whether it reads vectors of Stage 1, those of the only fold that was held out."""
         return False
 
-    def refuse_lists(self, candidates: CandidatesConfig) -> None:  # noqa: B027 - most learn from any lists
+    def refuse_lists(self, candidates: CandidatesConfig) -> None:
         """Raise `ValueError` for lists that it must not learn from."""
 
-    def preflight(self, kb: KnowledgeBase, k: int, context: Context) -> None:  # noqa: B027 - most have nothing to refuse
+    def preflight(self, kb: KnowledgeBase, k: int, context: Context) -> None:
         """Raise `ConfigError` now for what could only fail later: an encoder that is missing or too small."""
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
@@ -58,6 +59,12 @@ class RetrieverConfig(Settings, ABC):
     """
 
     version: ClassVar[int] = 1
+    renamed: ClassVar[Mapping[str, str]] = {
+        "init_scale": "embedding: {scale: …}",
+        "lstm": "model: complex with embedding: {kind: lstm, …}",
+        **dict.fromkeys(("rules", "text", "extreme_text"), "its settings stand beside `model`, without a group"),
+    }
+    renamed_tags: ClassVar[Mapping[str, str]] = {"complex_lstm": "model: complex with embedding: {kind: lstm}"}
     model: str
     """Which retriever."""
 

@@ -78,5 +78,5 @@ class DotProductScorer(Scorer):
 
     def score_candidates(self, queries: Queries, entities: Ints) -> Tensor:
         """The dot product of each query with the entities in its row, (query, candidate)."""
-        vectors = self.entity_vectors(entities.reshape(-1)).unflatten(0, entities.shape)
-        return (vectors @ self.query_vectors(queries).unsqueeze(-1)).squeeze(-1)
+        vectors = self.entity_vectors(entities.reshape(-1))
+        return (vectors.view(*entities.shape, -1) @ self.query_vectors(queries).unsqueeze(-1)).squeeze(-1)

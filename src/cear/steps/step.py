@@ -61,4 +61,5 @@ class StepReport:
     def as_json(self) -> dict[str, Any]:
         """The report as a flat value of JSON."""
         values = asdict(self)
-        return values | values.pop("spent")
+        spent: dict[str, Any] = values.pop("spent")
+        return values | spent

@@ -97,7 +97,7 @@ def fit(task: Task, schedule: Schedule, folder: Path, *, key: Sequence[Any] = ()
 @contextmanager
 def seeded(*seeds: int) -> Iterator[None]:
     """PyTorch's random numbers, such as dropout, as a function of these seeds; outside they go on undisturbed."""
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(int(np.random.default_rng(seeds).integers(2**62)))
         yield

@@ -59,7 +59,7 @@ class Workers:
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         parts = [_dense(weight).reshape(-1) for weight in weights]
         flat = self.total(torch.cat(parts))
-        for weight, part in zip(weights, flat.split([part.numel() for part in parts]), strict=True):
+        for weight, part in zip(weights, torch.split(flat, [part.numel() for part in parts]), strict=True):
             weight.grad = part.view_as(weight).clone()
 
     def wait(self) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from cear.reranking.sequence.config import SequenceSettings
 from cear.reranking.features import N_FEATURES
+from cear.reranking.sequence.config import SequenceSettings
 from cear.reranking.sequence.sequences import SequenceBatch
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cear.core.errors import ConfigError
 from cear.core.devices import tensor
+from cear.core.errors import ConfigError
 from cear.core.types import NO_ENTITY, Bools, Ints, Queries, Ragged
 from cear.reranking.sequence.surface import SurfaceForms, cut, surround
 from cear.texts import SpecialTokens

@@ -21,7 +21,6 @@ from cear.core.files import write_json
 from cear.core.progress import Progress, silent
 from cear.core.tensors import write_tensors
 from cear.core.types import NO_ENTITY, Bools, Floats, Ints
-from cear.data import KnowledgeBase
 from cear.reranking.reranker import CONFIG, Phase, Upstream
 from cear.reranking.wide.config import EndToEndConfig, WideSettings
 from cear.reranking.wide.features import WideFeatures, n_features

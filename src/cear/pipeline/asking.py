@@ -1,0 +1,124 @@
+"""Questions by name and answers with names: one at a time, or thousands in a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from cear.core.errors import CearError, DataError
+from cear.core.progress import Progress, silent
+from cear.core.types import NO_ENTITY, SPLITS, Queries, RankedLists, Split
+from cear.data import KnowledgeBase
+from cear.ranking import Ranker
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One entity proposed for a query."""
+
+    rank: int
+    """Among those that no training fact has told already; 0 for one that it has, which needs no ranking."""
+    stage1_rank: int
+    """Its place before re-ranking; 0 where Stage 1 did not look that far."""
+    id: str
+    name: str
+    score: float | None
+    """By the last stage; None behind the re-ranked list, where Stage 1's order goes on, and for what is known."""
+    known: Split | None
+    """The split that holds this fact already, or None for a new one."""
+
+
+def query(kb: KnowledgeBase, relation: str, subject: str | None, object: str | None) -> Queries:
+    """The query that a question by names means."""
+    if (subject is None) == (object is None):
+        raise CearError("Ask for one end: give the subject to find objects, or the object to find subjects.")
+    r = kb.relations.find(relation)
+    if subject is not None:
+        return Queries(np.array([kb.entities.find(subject)]), np.array([r]))
+    assert object is not None
+    return Queries(np.array([kb.entities.find(object)]), np.array([r + kb.n_relations]))
+
+
+def answers(ranker: Ranker, asked: Queries, k: int, *, new: bool) -> list[Answer]:
+    """The k best answers of one query: first what the training facts say, then the others in the measured order."""
+    kb = ranker.kb
+    ranked = ranker.rank(asked, k, without=SPLITS if new else ("train",))
+    known = [] if new else [_answer(kb, entity, 0, 0, None, "train") for entity in _known(kb, asked, "train")]
+    held = {entity: split for split in SPLITS[::-1] for entity in _known(kb, asked, split)}
+    return [*known, *_ranked(kb, ranked, held)][:k]
+
+
+def _ranked(kb: KnowledgeBase, ranked: RankedLists, held: dict[int, Split]) -> Iterator[Answer]:
+    columns = (ranked.entities, ranked.scores, ranked.stage1_ranks)
+    for place, (entity, score, before) in enumerate(zip(*(c[0].tolist() for c in columns), strict=True), start=1):
+        if entity != NO_ENTITY:
+            yield _answer(kb, entity, place, before, None if np.isnan(score) else score, held.get(entity))
+
+
+def _known(kb: KnowledgeBase, asked: Queries, split: Split) -> list[int]:
+    """What the facts of a split say."""
+    return [int(entity) for entity in kb.known(split).of_queries(asked).row(0)]
+
+
+def _answer(kb: KnowledgeBase, entity: int, rank: int, before: int, score: float | None, known: Split | None) -> Answer:
+    return Answer(rank, before, kb.entities.id(entity), kb.entities.name(entity), score, known)
+
+
+def ask_frame(
+    ranker: Ranker, questions: pl.DataFrame, k: int, *, new: bool, progress: Progress = silent
+) -> pl.DataFrame:
+    """The answers of many questions in one pass of the ranker.
+
+    `questions` has the columns `relation` and `subject` or `object`, or both with one of them null in each row: names
+    or ids. The answer has `question` (the row of the question), rank, stage1_rank, id, name, score, known.
+    """
+    kb = ranker.kb
+    asked = _queries_of(kb, questions)
+    ranked = ranker.rank(asked, k, without=SPLITS if new else ("train",), progress=progress)
+    row, place = np.nonzero(ranked.entities != NO_ENTITY)
+    entity = ranked.entities[row, place]
+    names = kb.entities.table[entity]
+    return pl.DataFrame(
+        {
+            "question": row,
+            "rank": place + 1,
+            "stage1_rank": ranked.stage1_ranks[row, place],
+            "id": names["id"],
+            "name": names["name"],
+            "score": pl.Series(ranked.scores[row, place].astype(np.float64)).fill_nan(None),
+            "known": _splits_of(kb, asked, ranked)[row, place],
+        }
+    ).with_columns(pl.col("known").replace("", None))
+
+
+def _queries_of(kb: KnowledgeBase, questions: pl.DataFrame) -> Queries:
+    """The queries of a frame of questions."""
+    if "relation" not in questions.columns or not {"subject", "object"} & set(questions.columns):
+        raise DataError(
+            f"Questions need the columns `relation` and `subject` or `object`; this frame has {questions.columns}."
+        )
+    rows = questions.select(
+        pl.col("relation").cast(pl.String),
+        *(
+            (pl.col(end) if end in questions.columns else pl.lit(None, pl.String).alias(end)).cast(pl.String)
+            for end in ("subject", "object")
+        ),
+    )
+    found = [query(kb, *row) for row in rows.iter_rows()]
+    nothing = np.zeros(0, np.int64)
+    return Queries(
+        np.concatenate([nothing, *(each.entity for each in found)]),
+        np.concatenate([nothing, *(each.relation for each in found)]),
+    )
+
+
+def _splits_of(kb: KnowledgeBase, asked: Queries, ranked: RankedLists) -> npt.NDArray[np.str_]:
+    """The split that knows each ranked entity as an answer, "" for none, (query, place)."""
+    found: npt.NDArray[np.str_] = np.full(ranked.entities.shape, "", dtype="<U5")
+    for split in SPLITS[::-1]:
+        found[kb.known(split).of_queries(asked).contains(ranked.entities)] = split
+    return found

@@ -1,0 +1,144 @@
+"""A finished run: evaluate it, ask it, and say what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cear.config import RunConfig
+from cear.core.errors import DataError
+from cear.core.progress import Progress, silent
+from cear.core.types import Queries, RankedLists, Split, TieRule
+from cear.data import KnowledgeBase
+from cear.evaluation import Evaluation, read_ranks
+from cear.pipeline import asking
+from cear.pipeline.asking import Answer
+from cear.pipeline.making import RANKS
+from cear.pipeline.plan import STAGE1, Plan
+from cear.ranking import Ranker
+from cear.reports import Provenance, Record
+from cear.retrieval import Retriever
+from cear.steps import Step, StepReport
+from cear.training import State
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A trained system on disk, with its knowledge base: evaluate it, ask it."""
+
+    folder: Path
+    plan: Plan
+
+    @property
+    def config(self) -> RunConfig:
+        """The configuration, with one seed."""
+        return self.plan.config
+
+    @property
+    def kb(self) -> KnowledgeBase:
+        """The knowledge base."""
+        return self.plan.kb
+
+    @cached_property
+    def ranker(self) -> Ranker:
+        """The system: what is measured, and what answers."""
+        return self.plan.ranker
+
+    @property
+    def scorer(self) -> Retriever:
+        """Stage 1."""
+        return self.plan.retrievers.first
+
+    @property
+    def training(self) -> State:
+        """How the training of Stage 1 went."""
+        return self.plan.training(self.plan.stage1[STAGE1])
+
+    def evaluate(
+        self,
+        split: Split = "test",
+        *,
+        ties: TieRule = "expected",
+        facts: int | None = None,
+        progress: Progress = silent,
+    ) -> Evaluation:
+        """Filtered ranks of every query of a split, or of a fixed sample of its facts; `before` is Stage 1 alone.
+
+        An evaluation is a step like any other: asked for again, it is read.
+        """
+        if not len(self.kb.facts(split)):
+            raise DataError(f"{self.kb.name!r} has no {split} facts: there is nothing to evaluate.")
+        plan = replace(self.plan, context=replace(self.plan.context, progress=progress))
+        return read_ranks(self.plan.store.get(plan.evaluation(split, ties, facts)) / RANKS)
+
+    def ask(
+        self, relation: str, *, subject: str | None = None, object: str | None = None, k: int = 10, new: bool = False
+    ) -> list[Answer]:
+        """The k best answers of ⟨subject, relation, ?⟩ or ⟨?, relation, object⟩.
+
+        What the training facts say comes first, as known; then the others, in the order that is measured. `new` leaves
+        out all that any split knows.
+        """
+        return asking.answers(self.ranker, asking.query(self.kb, relation, subject, object), k, new=new)
+
+    def ask_many(
+        self, questions: pl.DataFrame, *, k: int = 10, new: bool = False, progress: Progress = silent
+    ) -> pl.DataFrame:
+        """The k best answers of each question that no training fact has told, in one pass.
+
+        `questions` has the columns `relation` and `subject` or `object`; the answer says in `question` which row it is
+        for, then rank, stage1_rank, id, name, score, known.
+        """
+        return asking.ask_frame(self.ranker, questions, k, new=new, progress=progress)
+
+    def rank(
+        self, queries: Queries, k: int = 10, *, without: Sequence[Split] = ("train",), progress: Progress = silent
+    ) -> RankedLists:
+        """The k best entities of each query in their final order, as integers; see `Ranker.rank`."""
+        return self.ranker.rank(queries, k, without=without, progress=progress)
+
+    def steps(self, *last: Step) -> list[StepReport]:
+        """What every step of the run cost, inputs first; `last` are further ones, such as an evaluation."""
+        chain = {each.key: each for step in (*self.plan.last, *last) for each in step.chain()}
+        return [self.plan.store.report(step) for step in chain.values() if self.plan.store.has(step)]
+
+    def record(self, evaluation: Evaluation, *, facts: int | None = None) -> Record:
+        """The figures of an evaluation with everything needed to make them again, and the cost of the whole chain."""
+        step = self.plan.evaluation(evaluation.split, evaluation.ties, facts)
+        provenance = Provenance.collect(
+            config=self.config.model_dump(),
+            data=self.kb.name,
+            digest=self.kb.digest,
+            steps=[report.as_json() for report in self.steps(step)],
+        )
+        return Record.of(evaluation, provenance, model=self.config.stage1.model, details=self._details())
+
+    def _details(self) -> dict[str, Any]:
+        """What a table says about the stages."""
+        training, settings = self.training, self.config.stage1
+        spent = self.plan.store.report(self.plan.stage1[STAGE1]).spent
+        details = {"training_seconds": spent.seconds, "valid_mrr": training.best, **settings.details(training)}
+        return details if self.config.reranker is None else details | {"reranker": self._reranker_details()}
+
+    def _reranker_details(self) -> dict[str, Any]:
+        settings, training = self.plan.settings2, self.plan.reranker_training()
+        best = training["phases"][training["best"]]
+        return {
+            "kind": settings.kind,
+            "k": self.config.candidates.k,
+            "epochs": best["epoch"],
+            "best_epoch": best["best_epoch"],
+            "valid_mrr": best["best"],
+            "phases": {name: phase["best"] for name, phase in training["phases"].items()},
+            "lists": min(settings.lists_per_epoch or training["lists"], training["lists"]),
+            "lists_with_answers": training["lists"],
+            "training_seconds": self.plan.store.report(self.plan.reranker).spent.seconds,
+            "shortened": training["shortened"],
+            "fusion": list(self.ranker.fusion.weights),
+            "int8": self.plan.int8,
+        }

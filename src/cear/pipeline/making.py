@@ -1,0 +1,114 @@
+"""How each step of a run is made: it loads its inputs from the store and writes its result into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from cear.candidates import Lists, Manifest, joined, make_lists, read_lists, sample_queries, write_lists
+from cear.core.files import write_json
+from cear.core.tensors import read_tensors, write_tensors
+from cear.core.types import Floats, Split, TieRule
+from cear.evaluation import write_ranks
+from cear.pipeline.parts import Part
+from cear.ranking import Validation, evaluate_ranker, read_places, write_places
+from cear.reranking import STAGE2_ALONE, Examples, train_phases
+from cear.retrieval import RetrieverConfig
+from cear.steps import Step
+
+if TYPE_CHECKING:
+    from cear.pipeline.plan import Plan
+
+TRAINING, LISTS, FEATURES = "training.json", "lists.parquet", "features.safetensors"
+MODEL, FUSION, RANKS = "model", "fusion.json", "ranks.parquet"
+
+
+def retriever(plan: Plan, config: RetrieverConfig, part: Part, folder: Path) -> None:
+    """Train a retriever on a part of the facts."""
+    fitted = config.fit(part.seen, folder, plan.context)
+    write_json(folder / TRAINING, asdict(replace(fitted.training, seconds=0.0)))  # the step's report has the seconds
+
+
+def lists(plan: Plan, part: Part, retrievers: Mapping[str, Step], folder: Path) -> None:
+    """The lists of a part's queries, by retrievers that learned from that part."""
+    made, context = plan.config.candidates, plan.context
+    queries = sample_queries(part.asked.known("train").queries, made.queries, seed=context.seed)
+    manifest = Manifest(plan.kb.name, plan.kb.digest, "train", made.k, made.known, plan.config.stage1.model)
+    loaded = plan.load_retrievers(part, retrievers)
+    write_lists(folder / LISTS, make_lists(loaded, queries, manifest, progress=context.progress))
+
+
+def own_lists(plan: Plan, path: Path, folder: Path) -> None:
+    """The lists in a file of the user's, checked."""
+    write_lists(folder / LISTS, read_lists(path, plan.kb))
+
+
+def validation(plan: Plan, folder: Path) -> None:
+    """The lists of a sample of validation facts, and where Stage 1 has their golds."""
+    facts, context = plan.settings2.validate_facts, plan.context
+    made = Validation.of(plan.first_ranker, facts, seed=context.seed, progress=context.progress)
+    write_places(folder, made.places)
+
+
+def features(plan: Plan, part: Part, made: Step, folder: Path) -> None:
+    """The features of lists, from what their part of the facts says."""
+    read = read_lists(plan.store.get(made) / LISTS, plan.kb)
+    write_tensors(folder / FEATURES, {"features": torch.from_numpy(plan.settings2.features_of(read, part.seen))})
+
+
+def reranker(plan: Plan, folder: Path) -> None:
+    """Train the re-ranker, phase by phase."""
+    learned_from = lists_to_learn_from(plan)
+    fresh = plan.settings2.build(plan.upstream, plan.stage2)
+    trained = train_phases(
+        fresh,
+        learned_from,
+        features_to_learn_from(plan),
+        plan.kb,
+        folder,
+        validate=load_validation(plan).mrr,
+        key=[plan.reranker.key],
+        context=plan.stage2,
+    )
+    trained.reranker.save_pretrained(folder / MODEL)
+    useful = len(Examples.of(learned_from, np.zeros((len(learned_from), 0), np.float32), plan.kb))
+    phases = {name: asdict(replace(state, seconds=0.0)) for name, state in trained.phases.items()}
+    details = {"best": trained.best, "lists": useful, "shortened": float(fresh.shortened(learned_from).mean())}
+    write_json(folder / TRAINING, {"phases": phases, **details})
+
+
+def fusion(plan: Plan, folder: Path) -> None:
+    """Choose how much each stage counts, on validation."""
+    chosen = STAGE2_ALONE
+    if plan.config.fusion != "none":
+        chosen = load_validation(plan).best_fusion(plan.load_reranker(plan.store.get(plan.reranker)))
+    write_json(folder / FUSION, chosen.as_json())
+
+
+def evaluation(plan: Plan, split: Split, ties: TieRule, facts: int | None, folder: Path) -> None:
+    """Measure the finished system."""
+    seed, progress = plan.context.seed, plan.context.progress
+    measured = evaluate_ranker(plan.ranker, split, ties=ties, facts=facts, seed=seed, progress=progress)
+    write_ranks(folder / RANKS, measured)
+
+
+def lists_to_learn_from(plan: Plan) -> Lists:
+    """All lists that Stage 2 learns from."""
+    return joined([read_lists(plan.store.get(step) / LISTS, plan.kb) for _, step in plan.training_lists])
+
+
+def features_to_learn_from(plan: Plan) -> Floats:
+    """The features of these lists, (list, candidate, feature)."""
+    parts = [read_tensors(plan.store.get(step) / FEATURES)[0]["features"] for step in plan.features]
+    return np.concatenate([part.numpy() for part in parts])
+
+
+def load_validation(plan: Plan) -> Validation:
+    """What chooses the best epoch and the fusion."""
+    places = read_places(plan.store.get(plan.validation), plan.kb)
+    return Validation.again(plan.first_ranker, places, plan.settings2.validate_facts, seed=plan.context.seed)

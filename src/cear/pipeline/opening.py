@@ -1,0 +1,111 @@
+"""From a configuration to a run, and from a folder to one that is finished."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cear import data
+from cear.config import RunConfig
+from cear.core.context import Context, Deadline
+from cear.core.devices import resolve
+from cear.core.errors import ConfigError, DataError
+from cear.core.files import remove_leftovers
+from cear.core.progress import Progress, silent
+from cear.core.threads import use_threads
+from cear.data import KnowledgeBase, cache_root, is_named
+from cear.pipeline.finished import Run
+from cear.pipeline.folder import STEPS, claim, finish, read_run, refuse_other, refuse_unfinished
+from cear.pipeline.plan import Plan
+from cear.steps import Store
+
+
+def run(
+    config: RunConfig,
+    out: Path | str,
+    *,
+    store: Path | str | None = None,
+    minutes: float | None = None,
+    download: bool = False,
+    progress: Progress = silent,
+) -> Run:
+    """Train what the configuration says; continues if it was interrupted, and reuses every step that is kept.
+
+    Steps are kept in `store`: by default in the user's cache for a named data set, and inside `out` for your own.
+    `minutes` limits this call: a training that is not done by then is saved and raises `OutOfTime`; the same call
+    goes on from there, to the same result. `download` allows what is not on this machine to be fetched.
+    """
+    out, seed = Path(out), _one_seed(config)
+    use_threads(config.threads)
+    kb = _load(config, config.data, download=download)
+    _refuse_no_valid(kb)
+    context = Context(
+        seed=seed,
+        device=resolve(config.device),
+        precision=config.precision,
+        accumulate=config.accumulate,
+        deadline=Deadline.after(minutes),
+        progress=progress,
+        download=download,
+    )
+    kept = Path(store) if store is not None else default_store(config, out)
+    plan = Plan(config, kb, Store(kept, context=context), context)
+    plan.preflight()
+    remove_leftovers(out)
+    claim(out, config, kb, kept)
+    for step in plan.last:
+        plan.store.get(step)
+    finish(out, plan)
+    return Run(out, plan)
+
+
+def open_run(
+    folder: Path | str, *, source: str | None = None, store: Path | str | None = None, int8: bool = False
+) -> Run:
+    """The finished run in a folder; `source` says where its data is now, and `store` its steps, if they have moved.
+
+    `int8` answers with a re-ranker of 8-bit weights: faster, and a little off.
+    """
+    folder = Path(folder)
+    about, config = read_run(folder)
+    use_threads(config.threads)
+    kb = _load(config, source or config.data)
+    refuse_other(folder, "digest", about["digest"], kb.digest)
+    if int8 and config.reranker is None:
+        raise ConfigError(f"The run in {folder} has no second stage, which is what int8 is for. Leave int8 out.")
+    context = Context(seed=_one_seed(config), device=resolve(config.device), precision=config.precision)
+    places = [Path(place) for place in (store, about["store"]) if place is not None] + [folder / STEPS]
+    kept = Store(places[0], others=places[1:], context=context)
+    plan = Plan(config, kb, kept, context, int8)
+    refuse_unfinished(folder, plan, about)
+    return Run(folder, plan)
+
+
+def default_store(config: RunConfig, out: Path) -> Path:
+    """Where steps are kept: with those of all runs on a named data set, or in the run's own folder."""
+    return cache_root() / STEPS if is_named(config.data) else out / STEPS
+
+
+def _load(config: RunConfig, source: str, *, download: bool = False) -> KnowledgeBase:
+    """The knowledge base of a configuration; data that has moved is read by the rules of what it is a copy of."""
+    return data.load(
+        source,
+        like=config.data,
+        text=config.text,
+        skip_bad_lines=config.skip_bad_lines,
+        variant=config.variant,
+        download=download,
+    )
+
+
+def _one_seed(config: RunConfig) -> int:
+    if len(config.seeds) != 1:
+        raise ConfigError(f"seed: {config.seed} are several runs: `cear run` makes them all, `cear.run` takes one.")
+    return config.seeds[0]
+
+
+def _refuse_no_valid(kb: KnowledgeBase) -> None:
+    if not len(kb.facts("valid")):
+        raise DataError(
+            f"{kb.name!r} has no valid facts, and they choose the model. Put some into its valid file, "
+            "or give all facts as one file: it is split for you."
+        )

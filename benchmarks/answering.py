@@ -4,7 +4,7 @@
 
 All ways score the same lists of FB15K-237 with the same weights, one way after the other, in one process:
 
-    ours      surface forms tokenised once, sequences put together by concatenation, batches filled by tokens
+    ours      surface forms tokenised once, sequences put together by concatenation, batches packed by tokens
     int8      the same with the encoder in 8-bit integers
     loop      each query is tokenised when it comes and padded to all positions of the encoder
     pairs     each of the 40 candidates is tokenised and scored alone with its query, not padded
@@ -27,13 +27,14 @@ import numpy as np
 import torch
 
 from cear.candidates import Lists, Manifest
+from cear.core.context import HERE
 from cear.core.files import write_json
 from cear.core.types import Candidates, Floats, Queries
 from cear.data import KnowledgeBase, load
 from cear.reports import Provenance
-from cear.reranking import Int8Reranker, SequenceConfig, SequenceReranker
-from cear.reranking.sequences import SequenceBatch
-from cear.texts import deal, fill, padding, positions, special_tokens
+from cear.reranking import SequenceConfig, SequenceReranker, Upstream
+from cear.reranking.sequence.sequences import SequenceBatch
+from cear.texts import pack_by_tokens, padding, positions, shuffled_batches, special_tokens
 
 RECORD = Path("results/benchmarks/answering.json")
 DATA, PADDED = "fb15k-237", ("fb15k-237", "wn18rr")
@@ -74,11 +75,10 @@ class PlainReader:
     def _score(self, entity: int, relation: int, candidates: list[int], *, pad_to: int = 0) -> Floats:
         tokens, slots = self._sequence(entity, relation, candidates)
         length = max(len(tokens), pad_to)
-        row = torch.full((1, length), self._special.pad)
-        row[0, : len(tokens)] = torch.tensor(tokens)
-        where = torch.full((1, length), -1)
-        where[0, : len(slots)] = torch.tensor(slots)
-        batch = SequenceBatch(row, torch.arange(length)[None] < len(tokens), where, k=len(candidates))
+        row, where = np.full((1, length), self._special.pad), np.full((1, length), -1)
+        row[0, : len(tokens)], where[0, : len(slots)] = tokens, slots
+        filled = np.arange(length)[None] < len(tokens)
+        batch = SequenceBatch.of(row, filled, where, len(candidates), torch.device("cpu"))
         scores: Floats = self._reranker.model(batch, torch.zeros(1, len(candidates), 3))[0].numpy()
         return scores
 
@@ -119,13 +119,13 @@ def timed(name: str, score: Callable[[Lists], Floats], lists: Lists) -> tuple[di
 
 def measure(kb: KnowledgeBase, lists: Lists) -> dict[str, Any]:
     """The speed of each way, their ratios, and how their scores differ."""
-    reranker = SequenceReranker(kb, CONFIG)
+    reranker = SequenceReranker(kb, CONFIG, HERE)
     with TemporaryDirectory() as place:
         reranker.save_pretrained(Path(place) / "model")
         reranker.model.eval()
         plain = PlainReader(kb, reranker)
         ways: dict[str, Callable[[Lists], Floats]] = {"ours": reranker.rerank}
-        ways |= {"int8": Int8Reranker.from_pretrained(Path(place) / "model", kb).rerank}
+        ways |= {"int8": CONFIG.load_int8(Upstream(kb), Path(place) / "model", HERE).rerank}
         ways |= {"loop": plain.loop, "pairs": plain.pairs}
         found = {name: timed(name, way, lists) for name, way in ways.items()}
     speed = {name: each["queries_per_second"] for name, (each, _) in found.items()}
@@ -155,11 +155,11 @@ def differences(first: Floats, second: Floats) -> dict[str, float]:
 def padding_of(data: str, *, seed: int) -> dict[str, float]:
     """The share of padding in the batches of every test query of a data set, for answering and for training."""
     kb = load(data)
-    reranker = SequenceReranker(kb, CONFIG if data == DATA else SequenceConfig())
+    reranker = SequenceReranker(kb, CONFIG if data == DATA else SequenceConfig(), HERE)
     lengths = reranker.lengths(random_lists(kb, None, seed=seed))
     batches = {
-        "answering": fill(lengths, reranker.read_tokens),
-        "training": deal(lengths, CONFIG.max_tokens, np.random.default_rng(seed)),
+        "answering": pack_by_tokens(lengths, reranker.read_tokens),
+        "training": shuffled_batches(lengths, CONFIG.max_tokens, np.random.default_rng(seed)),
     }
     shares = {use: padding(lengths, each) for use, each in batches.items()}
     print(f"{data}: padding {', '.join(f'{share:.2%} in {use}' for use, share in shares.items())}", flush=True)

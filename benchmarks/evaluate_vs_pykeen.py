@@ -21,13 +21,14 @@ from typing import Any
 
 import torch
 
+from cear.core.context import HERE
 from cear.core.files import write_json
 from cear.core.machine import peak_bytes
 from cear.core.types import SPLITS
 from cear.data import KnowledgeBase, load
 from cear.evaluation import evaluate
 from cear.reports import Provenance
-from cear.retrieval import Stage1Config, build_scorer
+from cear.retrieval import ComplExConfig
 
 DATA = "fb15k-237"
 RECORD = Path("results/benchmarks/evaluate_vs_pykeen.json")
@@ -35,7 +36,7 @@ RECORD = Path("results/benchmarks/evaluate_vs_pykeen.json")
 
 def ours(kb: KnowledgeBase, options: argparse.Namespace) -> float:
     """Seconds of our evaluation: ranks under three filters, leak check, measures of both sides."""
-    scorer = build_scorer(Stage1Config(model="complex", rank=options.rank), kb.n_entities, kb.n_relations, seed=0)
+    scorer = ComplExConfig(rank=options.rank).build(kb, HERE)
     return seconds_of(lambda: evaluate(scorer, kb, "test").summary())
 
 

@@ -20,7 +20,7 @@ from cear.cli.console import progress_bar
 from cear.core.files import write_json
 from cear.core.types import Candidates, Queries
 from cear.reports import Provenance
-from cear.retrieval import Scorer, Stage1Config, build_scorer, top_k
+from cear.retrieval import ComplEx, RowsEmbeddings, Scorer, top_k
 
 RECORD = Path("results/benchmarks/exact_search.json")
 K = 50
@@ -78,7 +78,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     start = time.perf_counter()
-    scorer = build_scorer(Stage1Config(model="complex", rank=options.width // 2), options.entities, 1)
+    scorer = ComplEx(RowsEmbeddings(options.entities, 1), rank=options.width // 2)
     random = np.random.default_rng(0)
     queries = Queries(random.integers(options.entities, size=options.queries), random.integers(2, size=options.queries))
     found = exact_search(scorer, queries, width=options.width, memory_mb=options.memory_mb)

@@ -24,7 +24,7 @@ from cear.core.files import write_json
 from cear.core.types import SIDES, SPLITS, Candidates, Ints, Side, Split
 from cear.data import KnowledgeBase, load
 from cear.reports import Provenance
-from cear.retrieval import ExtremeTextConfig, train_extreme_text
+from cear.retrieval import TreeSettings, train_extreme_text
 from cear.retrieval.extreme_text.examples import Examples
 
 Found = dict[str, float]
@@ -50,7 +50,7 @@ def timed() -> Iterator[Clock]:
 
 def measure(kb: KnowledgeBase, options: argparse.Namespace) -> dict[str, Found]:
     """Both on the same facts: hits at 1, 10 and 50 of the split, seconds of training and of searching."""
-    config = ExtremeTextConfig(dim=options.dim, tree=options.tree, epochs=options.epochs)
+    config = TreeSettings(dim=options.dim, tree=options.tree, epochs=options.epochs)
     queries, found = kb.queries(options.split), {}
     with tempfile.TemporaryDirectory() as place:
         train_extreme_text(small(kb), config, Path(place) / "compile")[0].top_k(queries[:1], 1)
@@ -71,7 +71,7 @@ def small(kb: KnowledgeBase) -> KnowledgeBase:
 
 
 def napkinxc(
-    kb: KnowledgeBase, config: ExtremeTextConfig, options: argparse.Namespace, tree: str, place: Path
+    kb: KnowledgeBase, config: TreeSettings, options: argparse.Namespace, tree: str, place: Path
 ) -> tuple[Candidates, Clock, Clock]:
     """The lists of napkinxc's PLT, and the clocks of its training and of its search."""
     from napkinxc.models import PLT

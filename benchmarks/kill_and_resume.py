@@ -1,10 +1,14 @@
-"""Kill a training at random moments, let it resume, and see whether anything in its result changed.
+"""Kill `cear run` at random moments of all its steps, let it continue, and compare what it leaves byte by byte.
 
-`cear run` trains on the embedded knowledge base once without interruption; then, trial by trial, it starts afresh,
-is killed (SIGKILL) at random moments from its start to its end, and is run again until it finishes. The best
-weights, to the bit, the history of the training and the test figures must be those of the first run.
+A two-stage run on the embedded knowledge base: ComplEx, and beside it rules, texts and a label tree, each trained
+on all facts and again without each of two folds; lists, features, a re-ranker with a second phase, fusion and the
+evaluation on test. It runs once undisturbed. Then, trial by trial, it begins in an empty store, is killed (SIGKILL) up
+to three times at moments drawn from the whole length of a run, and is started again until it ends. Every file of every
+step must hold the bytes that it holds in the undisturbed run. Left out are step.json, which tells dates and seconds,
+seconds in other files, and the order of the metadata of safetensors files, which their library draws at random.
 
-python benchmarks/kill_and_resume.py --trials 20
+    python benchmarks/kill_and_resume.py              # 20 kills
+    python benchmarks/kill_and_resume.py --kills 2 --out /tmp/kills.json
 """
 
 from __future__ import annotations
@@ -12,122 +16,151 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import yaml
-from safetensors import safe_open
 
-from cear.core.files import read_json, write_json
+from cear.core.files import file_digest, write_json
 from cear.data import load
+from cear.evaluation import read_ranks, to_frame
 from cear.reports import Provenance
 
 RECORD = Path("results/benchmarks/kill_and_resume.json")
-CEAR = Path(sys.executable).with_name("cear")
+OFTEN = {"checkpoint_seconds": 0.2}  # so that a kill falls between two checkpoints of one epoch
 CONFIG: dict[str, Any] = {
     "data": "demo",
     "threads": 1,
     "stage1": {
-        "rank": 64,
+        "model": "complex",
+        "rank": 32,
         "batch": 200,
-        "epochs": 30,
-        "validate_every": 3,
-        "relation_prediction": 0.1,
-        "loss": {"negatives": 1500},  # random choices in every step, so that a wrong resume would show
-        "checkpoint_seconds": 0.2,
+        "epochs": 6,
+        "validate_every": 2,
+        "loss": {"negatives": 1500},  # random choices in every step, so that a wrong resumption would show
+        **OFTEN,
+    },
+    "candidates": {
+        "k": 20,
+        "crossfit": {"folds": 10, "held_out_folds": 2},
+        "extra_retrievers": {
+            "rules": {"model": "rules"},
+            "texts": {"model": "text", "tokens": 8, "words": 32, "hidden": 64, "batch": 500, "epochs": 2, **OFTEN},
+            "tree": {"model": "extreme_text", "dim": 20, "pair_bits": 12, "epochs": 2, **OFTEN},
+        },
+    },
+    "reranker": {
+        "kind": "wide",
+        "width": 32,
+        "text_tokens": 8,
+        "max_tokens": 2000,
+        "epochs": 2,
+        "validate_facts": 200,
+        "end_to_end": {"layers": 1, "lists_per_epoch": 50},
+        **OFTEN,
     },
 }
+IGNORED = ("step.json", ".lock")  # dates, seconds and memory; and who was making a step
 
 
 @dataclass(frozen=True)
 class Kill:
-    """When a run was killed, and the place of the checkpoint that it left."""
+    """When a run was killed, and what it was doing."""
 
     second: float
-    epoch: int
-    step: int
+    making: list[str]
+    """The kinds of the steps that were unfinished; none between two steps, before the first and after the last."""
+    finished: int
+    """Steps that were."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What must not depend on interruptions."""
+class Place:
+    """Where a run works: its folder, its store, and its cache, which keeps text vectors."""
 
-    weights: str
-    """SHA-256 of the best weights."""
-    history: list[dict[str, float]]
-    figures: dict[str, Any]
+    folder: Path
+
+    @property
+    def store(self) -> Path:
+        """Where its steps are kept."""
+        return self.folder / "store"
+
+    def start(self, config: Path) -> subprocess.Popen[bytes]:
+        """`cear run` in a process of its own."""
+        command = [sys.executable, "-c", "from cear.cli import main; main()", "run", str(config)]
+        command += ["--out", str(self.folder / "run"), "--store", str(self.store)]
+        environment = os.environ | {"CEAR_CACHE": str(self.folder / "cache")}
+        self.folder.mkdir(exist_ok=True)
+        with (self.folder / "output.txt").open("ab") as output:
+            return subprocess.Popen(command, stdout=output, stderr=output, env=environment)
+
+    def finish(self, config: Path) -> float:
+        """The seconds of a run to its end."""
+        start = time.perf_counter()
+        if self.start(config).wait() != 0:
+            sys.exit(f"A run failed:\n{(self.folder / 'output.txt').read_text()}")
+        return time.perf_counter() - start
+
+    def artefacts(self) -> dict[str, str]:
+        """What every file of every step holds, by its path in the store."""
+        files = (path for path in sorted(self.store.rglob("*")) if path.is_file() and not path.name.endswith(IGNORED))
+        return {str(path.relative_to(self.store)): _digest(path) for path in files}
+
+    def killed_at(self, second: float) -> Kill:
+        """What a run that was killed has left."""
+        steps = [path for path in self.store.glob("*/*") if path.is_dir()]
+        unfinished = [path.parent.name for path in steps if path.suffix == ".partial"]
+        return Kill(second, sorted(unfinished), len(steps) - len(unfinished))
 
 
-def main() -> None:
-    """Run all trials, write the record, and fail if one of them differs."""
-    options = parse()
-    start = time.perf_counter()
-    with tempfile.TemporaryDirectory() as place:
-        config = Path(place) / "config.yaml"
-        config.write_text(yaml.safe_dump(CONFIG))
-        whole_seconds, expected = run_whole(config, Path(place) / "whole")
-        print(f"without interruption: {whole_seconds:.1f} s, test MRR {expected.figures['both']['mrr']:.4f}")
-        trials = [
-            run_trial(config, Path(place) / "trial", number, whole_seconds, expected, options.seed)
-            for number in range(1, options.trials + 1)
-        ]
-    write_json(options.out, record(trials, whole_seconds, expected, time.perf_counter() - start))
-    different = [trial["trial"] for trial in trials if not trial["equal"]]
-    print(f"{len(trials) - len(different)} of {len(trials)} trials ended as if never killed; {options.out}")
-    if different:
-        sys.exit(f"Different results in trials {different}.")
+def _digest(path: Path) -> str:
+    """The SHA-256 of what a file holds, without the seconds that it took.
+
+    Of a safetensors file the order of its metadata is left out as well, which the library draws anew at each writing.
+    """
+    if path.name == "ranks.parquet":
+        frame: pl.DataFrame = to_frame(read_ranks(path))
+        return hashlib.sha256(frame.write_json().encode()).hexdigest()
+    if path.suffix != ".safetensors":
+        return file_digest(path)
+    content = path.read_bytes()
+    end = 8 + int.from_bytes(content[:8], "little")  # a length, a header in JSON, and the numbers
+    header = json.loads(content[8:end])
+    state = json.loads(header.get("__metadata__", {}).pop("state", "{}"))
+    state.pop("seconds", None)
+    told = json.dumps([header, state], sort_keys=True).encode()
+    return hashlib.sha256(told + content[end:]).hexdigest()
 
 
-def run_whole(config: Path, out: Path) -> tuple[float, Outcome]:
-    """The seconds and the outcome of a run that nobody interrupts."""
-    start = time.perf_counter()
-    if start_run(config, out).wait() != 0:
-        sys.exit(f"The run without interruption failed: {CEAR} run {config}")
-    return time.perf_counter() - start, outcome(out)
-
-
-def run_trial(
-    config: Path, out: Path, number: int, whole_seconds: float, expected: Outcome, seed: int
-) -> dict[str, Any]:
-    """Start afresh, be killed once to three times, finish, compare."""
-    rng = random.Random(f"{seed} {number}")
-    wanted, latest = rng.randint(1, 3), whole_seconds
+def run_trial(place: Place, config: Path, rng: random.Random, length: float) -> list[Kill]:
+    """Begin afresh, be killed up to three times, and finish; the kills."""
+    shutil.rmtree(place.folder, ignore_errors=True)
     kills: list[Kill] = []
-    shutil.rmtree(out, ignore_errors=True)
-    while len(kills) < wanted:
-        second, start = rng.uniform(0, latest), time.perf_counter()
-        if not finishes_before(start_run(config, out), second):
-            kills.append(Kill(second, *place_of(out)))
-        elif kills:
-            break
-        else:  # too late for a kill, for the machine is quicker than it was: the trial begins again
-            latest = min(latest, time.perf_counter() - start)
-            shutil.rmtree(out)
-    finished = start_run(config, out).wait() == 0
-    found = outcome(out) if finished else None
-    equal = found == expected and not leftovers(out)
-    where = ", ".join(f"{kill.second:.1f} s (epoch {kill.epoch}, step {kill.step})" for kill in kills)
-    print(f"trial {number}: killed at {where}: {'equal' if equal else 'DIFFERENT'}", flush=True)
-    return {"trial": number, "equal": equal, "kills": [asdict(kill) for kill in kills]}
+    for _ in range(rng.randint(1, 3)):
+        second = rng.uniform(0, length)
+        if ends_before(place.start(config), second):
+            return kills
+        kills.append(place.killed_at(second))
+    place.finish(config)
+    return kills
 
 
-def start_run(config: Path, out: Path) -> subprocess.Popen[bytes]:
-    """The training, in a process of its own."""
-    command = [str(CEAR), "run", str(config), "--out", str(out)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def finishes_before(process: subprocess.Popen[bytes], second: float) -> bool:
+def ends_before(process: subprocess.Popen[bytes], second: float) -> bool:
     """Whether a process ends by itself within so many seconds; if not, it is killed."""
     try:
-        process.wait(timeout=second)
+        if process.wait(timeout=second) != 0:
+            sys.exit("A run failed before it was killed.")
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -135,41 +168,57 @@ def finishes_before(process: subprocess.Popen[bytes], second: float) -> bool:
     return True
 
 
-def outcome(out: Path) -> Outcome:
-    """What a finished run leaves, without times."""
-    weights = hashlib.sha256((out / "stage1" / "best.safetensors").read_bytes()).hexdigest()
-    history = read_json(out / "stage1" / "training.json")["history"]
-    return Outcome(weights, history, read_json(out / "test.json")["stage1"])
+def differing(expected: dict[str, str], found: dict[str, str]) -> list[str]:
+    """The files that are not the same in both, or only in one."""
+    return sorted(path for path in expected.keys() | found.keys() if expected.get(path) != found.get(path))
 
 
-def place_of(out: Path) -> tuple[int, int]:
-    """Epoch and step of the checkpoint in a run folder; (0, 0) when there is none yet."""
-    path = out / "stage1" / "checkpoint.safetensors"
-    if not path.exists():
-        return 0, 0
-    with safe_open(path, framework="np") as file:
-        state = json.loads(file.metadata()["state"])
-    return state["epoch"], state["step"]
+def run_trials(place: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """An undisturbed run, then trials until there were as many kills as are wanted."""
+    config = place / "config.yaml"
+    config.write_text(yaml.safe_dump(CONFIG))
+    whole = Place(place / "whole")
+    Place(place / "compiled").finish(config)  # numba compiles once, and keeps it: later runs are shorter
+    seconds, expected = whole.finish(config), whole.artefacts()
+    length = seconds
+    print(f"undisturbed: {seconds:.1f} s, {len(expected)} files", flush=True)
+    trials: list[dict[str, Any]] = []
+    rng = random.Random(options.seed)
+    while sum(len(trial["kills"]) for trial in trials) < options.kills:
+        trial = Place(place / "trial")
+        kills = run_trial(trial, config, rng, length)
+        if not kills:
+            length *= 0.8  # it ended before its kill: the machine is quicker than it was
+            continue
+        different = differing(expected, trial.artefacts())
+        trials.append({"kills": [asdict(kill) for kill in kills], "different": different})
+        tell(len(trials), kills, different)
+    return {"undisturbed_seconds": seconds, "files": expected, "each_trial": trials}
 
 
-def leftovers(out: Path) -> list[Path]:
-    """Files of interrupted writes that nobody cleared away."""
-    return list(out.rglob("*.partial"))
+def tell(number: int, kills: Sequence[Kill], different: Sequence[str]) -> None:
+    """Print how a trial went."""
+    where = "; ".join(f"{kill.second:.1f} s, {' and '.join(kill.making) or 'between steps'}" for kill in kills)
+    print(f"trial {number}: killed at {where}: {'DIFFERENT' if different else 'equal'}", flush=True)
+    for path in different:
+        print(f"    {path}", flush=True)
 
 
-def record(trials: list[dict[str, Any]], whole_seconds: float, expected: Outcome, seconds: float) -> dict[str, Any]:
-    """The record: what was compared, every trial, and where it comes from."""
-    provenance = Provenance.collect(config=CONFIG, data="demo", digest=load("demo").digest, seconds=seconds)
+def record(found: dict[str, Any], options: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    """What was compared, every trial, and where it comes from."""
+    trials = found["each_trial"]
+    kills = [kill for trial in trials for kill in trial["kills"]]
+    where = Counter(" and ".join(kill["making"]) or "between steps" for kill in kills)
+    settings = {"run": CONFIG, "kills": options.kills, "seed": options.seed}
+    provenance = Provenance.collect(config=settings, data="demo", digest=load("demo").digest, seconds=seconds)
     return {
-        "what": "a training killed (SIGKILL) at random moments and resumed, against one that was not",
-        "compared": ["best weights, SHA-256", "training history", "test figures", "no partial files left"],
+        "what": "a two-stage run, killed (SIGKILL) at random moments of all its steps, against an undisturbed one",
+        "compared": "every file in the store but step.json, by its bytes; seconds and the order of metadata left out",
+        "kills": len(kills),
+        "kills_while_making": dict(sorted(where.items())),
         "trials": len(trials),
-        "equal": sum(trial["equal"] for trial in trials),
-        "kills": sum(len(trial["kills"]) for trial in trials),
-        "whole_seconds": whole_seconds,
-        "weights_sha256": expected.weights,
-        "figures": expected.figures,
-        "each_trial": trials,
+        "equal": sum(not trial["different"] for trial in trials),
+        **found,
         "provenance": provenance.as_json(),
     }
 
@@ -177,10 +226,23 @@ def record(trials: list[dict[str, Any]], whole_seconds: float, expected: Outcome
 def parse() -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=20, help="how many trainings are killed and resumed")
+    parser.add_argument("--kills", type=int, default=20, help="how many kills at least")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
     parser.add_argument("--out", type=Path, default=RECORD, help="where the record goes")
     return parser.parse_args()
+
+
+def main() -> None:
+    """Run all trials, write the record, and fail if one of them differs."""
+    options, start = parse(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        found = run_trials(Path(place), options)
+    made = record(found, options, time.perf_counter() - start)
+    write_json(options.out, made)
+    print(json.dumps(made["kills_while_making"], indent=2))
+    print(f"{made['equal']} of {made['trials']} trials, {made['kills']} kills, ended as if never killed; {options.out}")
+    if made["equal"] < made["trials"]:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

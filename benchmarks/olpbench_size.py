@@ -26,12 +26,13 @@ from open_kb.files import write_open_kb
 from open_kb.world import Sizes
 
 from cear.cli.console import progress_bar
+from cear.core.context import HERE
 from cear.core.files import write_json
 from cear.core.machine import peak_bytes
 from cear.core.types import SIDES, Candidates
 from cear.data import KnowledgeBase, load
 from cear.reports import Provenance
-from cear.retrieval import ExtremeText, ExtremeTextConfig, Stage1Config, scorer_for, train_extreme_text
+from cear.retrieval import ComplExConfig, ExtremeText, TreeSettings, train_extreme_text
 
 T = TypeVar("T")
 Found = dict[str, Any]
@@ -68,7 +69,7 @@ def read_twice(steps: Steps, folder: Path) -> KnowledgeBase:
     return kb
 
 
-def train(steps: Steps, kb: KnowledgeBase, config: ExtremeTextConfig, folder: Path) -> ExtremeText:
+def train(steps: Steps, kb: KnowledgeBase, config: TreeSettings, folder: Path) -> ExtremeText:
     """A trained label tree for either side, and how fast it learned."""
     model, sides = steps.timed(
         "train ExtremeText, both sides", lambda: train_extreme_text(kb, config, folder, progress=progress_bar)
@@ -115,7 +116,7 @@ def most_frequent(kb: KnowledgeBase) -> Candidates:
 
 def search_vectors(steps: Steps, kb: KnowledgeBase, *, width: int, memory_mb: int) -> None:
     """The exact best 50 of each test query by ComplEx with fresh vectors, beside matrix products alone."""
-    scorer = scorer_for(kb, Stage1Config(model="complex", rank=width // 2))
+    scorer = ComplExConfig(rank=width // 2).build(kb, HERE)
     found = steps.timed(
         "exact best 50 of vectors", lambda: exact_search(scorer, kb.queries("test"), width=width, memory_mb=memory_mb)
     )
@@ -128,7 +129,7 @@ def run(steps: Steps, folder: Path, options: argparse.Namespace) -> KnowledgeBas
         sizes = Sizes().scaled(options.scale)
         steps.timed("write", lambda: write_open_kb(folder, sizes, seed=options.seed))
     kb = read_twice(steps, folder)
-    config = ExtremeTextConfig(dim=options.dim, epochs=1, pair_bits=0)
+    config = TreeSettings(dim=options.dim, epochs=1, pair_bits=0)
     model = train(steps, kb, config, folder / "extreme-text")
     search_tree(steps, kb, model)
     del model

@@ -27,12 +27,13 @@ import numpy as np
 import torch
 
 from cear.config import load_config
+from cear.core.context import HERE
 from cear.core.files import write_json
 from cear.core.types import SPLITS, Queries
 from cear.data import KnowledgeBase, load
 from cear.evaluation import ScoresEntities, measure, rank_all
 from cear.reports import Provenance
-from cear.retrieval import Stage1Config, build_scorer
+from cear.retrieval import ComplExConfig, RowsConfig
 from cear.retrieval.training import Stage1Task
 
 CONFIG = Path("configs/fb15k-237/complex-n3-fast.yaml")
@@ -72,14 +73,14 @@ class Follower:
         return self.curve[-1]["seconds"] if self.curve[-1]["valid_mrr"] >= self.target else None
 
 
-def train_ours(kb: KnowledgeBase, config: Stage1Config, follower: Follower) -> None:
+def train_ours(kb: KnowledgeBase, config: ComplExConfig, follower: Follower) -> None:
     """Epochs of our ComplEx until the follower has seen enough."""
-    scorer = build_scorer(config, kb.n_entities, kb.n_relations)
-    task = Stage1Task(scorer, kb, config, lambda _: 0.0, seed=0)
+    scorer = config.build(kb, HERE)
+    task = Stage1Task(scorer, kb, config, lambda _: 0.0, HERE)
     for epoch in itertools.count():
-        for loss in task.losses(epoch, first=0):
+        for (loss,) in task.steps(epoch, first=0, parts=1):
             task.optimizer.zero_grad()
-            loss.backward()
+            loss().backward()
             task.optimizer.step()
         follower.after_epoch(scorer)
 
@@ -101,7 +102,7 @@ class PyKEENScorer:
         return scores
 
 
-def train_pykeen(kb: KnowledgeBase, config: Stage1Config, follower: Follower) -> None:
+def train_pykeen(kb: KnowledgeBase, config: ComplExConfig, follower: Follower) -> None:
     """Epochs of PyKEEN's ComplEx in its LCWA loop until the follower has seen enough."""
     from pykeen.losses import CrossEntropyLoss
     from pykeen.models import ComplEx
@@ -117,7 +118,8 @@ def train_pykeen(kb: KnowledgeBase, config: Stage1Config, follower: Follower) ->
     sizes = {"num_entities": kb.n_entities, "num_relations": kb.n_relations}
     factory = CoreTriplesFactory(facts, **sizes, create_inverse_triples=True)
     # PyKEEN's own scale is 1, from which this loss and optimiser learn next to nothing in our time.
-    fresh = partial(torch.nn.init.normal_, std=config.init_scale)
+    assert isinstance(config.embedding, RowsConfig)
+    fresh = partial(torch.nn.init.normal_, std=config.embedding.scale)
     model = ComplEx(
         triples_factory=factory,
         embedding_dim=config.rank,
@@ -146,6 +148,8 @@ def compare(options: argparse.Namespace) -> dict[str, Any]:
     start = time.perf_counter()
     torch.set_num_threads(options.threads)
     kb, config = load("fb15k-237"), load_config(options.config).stage1
+    if not isinstance(config, ComplExConfig):
+        raise SystemExit(f"{options.config} is not a configuration of `model: complex`.")
     ours = race(partial(train_ours, kb, config), Follower("ours", kb, target=options.target, limit=float("inf")))
     limit = options.patience * ours["seconds_to_target"]
     theirs = race(partial(train_pykeen, kb, config), Follower("pykeen", kb, target=options.target, limit=limit))

@@ -12,29 +12,32 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from cear.candidates import Lists, Retrievers, make_lists
+from cear.candidates import Lists, Manifest, Retrievers, make_lists
+from cear.core.context import HERE
 from cear.core.files import write_json
-from cear.core.types import Ragged
+from cear.core.types import Queries, Ragged
 from cear.evaluation import Evaluation, compare
 from cear.pipeline import Run, open_run
+from cear.ranking import Ranker, evaluate_ranker
 from cear.reports import Provenance
 from cear.reranking import Reranker, SequenceConfig, SequenceReranker
-from cear.stages import evaluate_stages, lists_of
 
 RECORD, FIGURE = Path("results/benchmarks/wide.json"), Path("docs/figures/wide.svg")
 KS = (10, 40, 100, 300, 1000)
 SEQUENCE_K = 40
 
 
-def with_k(run: Run, k: int) -> Any:
-    """The configuration of a run with lists of another length."""
-    return run.config.model_copy(update={"candidates": run.config.candidates.model_copy(update={"k": k})})
+def lists_of(ranker: Ranker, queries: Queries, k: int) -> Lists:
+    """The lists of so many candidates that Stage 2 reads."""
+    kb = ranker.kb
+    return make_lists(ranker.retrievers, queries, Manifest(kb.name, kb.digest, "test", k, ranker.known, "the run's"))
 
 
 def speed(reranker: Reranker, lists: Lists) -> float:
@@ -47,7 +50,8 @@ def speed(reranker: Reranker, lists: Lists) -> float:
 
 def recall(run: Run, lists: Lists, golds: Ragged) -> dict[str, float]:
     """The share of queries whose gold is in a list of the same length, of each retriever alone and of all together."""
-    each = {run.config.stage1.model: run.retrievers.first} | dict(run.retrievers.also)
+    retrievers = run.ranker.retrievers
+    each = {run.config.stage1.model: retrievers.first} | dict(retrievers.extra)
     alone = {name: Retrievers(run.kb, one, {}) for name, one in each.items()}
     found = {name: make_lists(one, lists.queries, lists.manifest) for name, one in alone.items()} | {"union": lists}
     return {name: float(golds.contains(each.candidates.entities).any(axis=1).mean()) for name, each in found.items()}
@@ -88,20 +92,20 @@ def quality(evaluation: Evaluation) -> dict[str, Any]:
 
 def measure(run: Run, *, facts: int, timed: int) -> dict[str, Any]:
     """Quality and speed for each k, and the speed of the sequence re-ranker."""
-    assert run.second is not None
+    ranker, reranker = run.ranker, run.ranker.reranker
+    assert reranker is not None
     queries = run.kb.queries("test")
     asked = queries[np.sort(np.random.default_rng(0).choice(len(queries), timed, replace=False))]
     found: dict[str, Any] = {}
     for k in KS:
-        config = with_k(run, k)
-        rate = speed(run.second.reranker, lists_of(config, run.retrievers, asked, "test"))
-        evaluation = evaluate_stages(config, run.retrievers, run.second, "test", facts=facts)
-        lists = lists_of(config, run.retrievers, evaluation.queries, "test")
+        rate = speed(reranker, lists_of(ranker, asked, k))
+        evaluation = evaluate_ranker(replace(ranker, k=k), "test", facts=facts)
+        lists = lists_of(ranker, evaluation.queries, k)
         found[str(k)] = {"queries_per_second": rate, "recall": recall(run, lists, evaluation.golds)}
         found[str(k)] |= quality(evaluation)
         print(f"k {k:>4}: {rate:8.1f} queries/s, {found[str(k)]['both']}", flush=True)
-    sequence = SequenceReranker(run.kb, SequenceConfig(text="name"))
-    rate = speed(sequence, lists_of(with_k(run, SEQUENCE_K), run.retrievers, asked, "test"))
+    sequence = SequenceReranker(run.kb, SequenceConfig(text="name"), HERE)
+    rate = speed(sequence, lists_of(ranker, asked, SEQUENCE_K))
     print(f"sequence, k {SEQUENCE_K}: {rate:.1f} queries/s", flush=True)
     ratio = found[str(KS[-1])]["queries_per_second"] / rate
     return {"wide": found, "sequence": {"k": SEQUENCE_K, "queries_per_second": rate}, "times_faster_at_1000": ratio}

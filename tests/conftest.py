@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,14 @@ def stopping() -> Callable[[int], Any]:
             pass
 
     return lambda at: lambda *_: Bar(at)
+
+
+@pytest.fixture(scope="session")
+def one_device() -> Callable[[], AbstractContextManager[Any]]:
+    """Makes a context in which an operation on tensors of two devices is an error, as on an accelerator."""
+    mode: Callable[[], AbstractContextManager[Any]]
+    mode = runpy.run_path(str(Path(__file__).parent / "contracts" / "device_mode.py"))["OneDevice"]
+    return mode
 
 
 # Their families differ in special tokens, in where positions start, and in the names of their settings.

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from cear.config import RunConfig, dump_config, load_config
 from cear.core.errors import ConfigError
-from cear.core.settings import Settings
-from cear.retrieval import Stage1Config
+from cear.core.settings import Settings, _settings_in
+from cear.reranking import RERANKERS
+from cear.retrieval import EMBEDDINGS, LOSSES, RETRIEVERS
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = [*sorted((ROOT / "configs").rglob("*.yaml")), ROOT / "src/cear/data/demo/config.yaml"]
@@ -123,8 +124,7 @@ class TestBadValues:
             ("stage1: {rank: many}", r"stage1\.rank", "'many'"),
             ("stage1: {rank: 0}", r"stage1\.rank", "0"),
             ("stage1: {rank: 2.5}", r"stage1\.rank", "2.5"),
-            ("stage1: {model: complx}", r"stage1\.model", "'complx'"),
-            ("stage1: {loss: {label_smoothing: 1}}", r"stage1\.loss\.label_smoothing", "1"),
+            ("stage1: {loss: {kind: bce, label_smoothing: 1}}", r"stage1\.loss\.label_smoothing", "1"),
             ("stage1: {optimizer: {learning_rate: .inf}}", r"stage1\.optimizer\.learning_rate", "inf"),
             ("stage1: {regularizer: {weight: .nan}}", r"stage1\.regularizer\.weight", "nan"),
             ("stage1: complex", "stage1", "'complex'"),
@@ -166,12 +166,93 @@ def test_an_empty_file_is_all_defaults(loaded: Any) -> None:
     assert loaded("") == loaded("# only a comment\n") == RunConfig()
 
 
-def test_settings_of_other_models_are_no_part_of_what_a_checkpoint_was_made_with() -> None:
-    read, not_read = Stage1Config(model="complex_lstm"), Stage1Config()
-    other = {"lstm": {"tokens": 3}, "rules": {"best": 1}, "extreme_text": {"dim": 2}}
-    assert Stage1Config.model_validate(other).that_counts() == not_read.that_counts()
-    changed = Stage1Config.model_validate({"model": "complex_lstm", **other})
-    assert changed.that_counts() == '{"model":"complex_lstm","lstm":{"tokens":3}}' != read.that_counts()
+class TestPlugIns:
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("stage1: {model: complx}", r"stage1: nothing is called 'complx'\. Did you mean 'complex'\?"),
+            ("reranker: {kind: wild}", r"reranker: nothing is called 'wild'\. Did you mean 'wide'\?"),
+            ("stage1: {loss: {kind: sofmax}}", r"stage1\.loss: nothing is called 'sofmax'\. Did you mean 'softmax'"),
+            (
+                "candidates: {extra_retrievers: {a: {model: txt}}}",
+                r"candidates\.extra_retrievers\.a: nothing is called 'txt'\. Did you mean 'text'",
+            ),
+        ],
+    )
+    def test_a_name_that_there_is_not_gets_the_closest(self, loaded: Any, text: str, message: str) -> None:
+        with pytest.raises(ConfigError, match=message):
+            loaded(text)
+
+    @pytest.mark.parametrize("model", RETRIEVERS)
+    def test_a_key_of_another_model_is_refused(self, loaded: Any, model: str) -> None:
+        mine = set(RETRIEVERS[model].model_fields)
+        others = {key for settings in RETRIEVERS.values() for key in settings.model_fields} - mine
+        assert others
+        for key in sorted(others):
+            with pytest.raises(ConfigError, match=rf"stage1\.{key}(: no such setting| is called otherwise now)"):
+                loaded(f"stage1: {{model: {model}, {key}: 1}}")
+
+    @pytest.mark.parametrize("kind", RERANKERS)
+    def test_a_key_of_another_re_ranker_is_refused(self, loaded: Any, kind: str) -> None:
+        others = {key for settings in RERANKERS.values() for key in settings.model_fields}
+        for key in sorted(others - set(RERANKERS[kind].model_fields)):
+            with pytest.raises(ConfigError, match=rf"reranker\.{key}: no such setting"):
+                loaded(f"reranker: {{kind: {kind}, {key}: 1}}")
+
+    @pytest.mark.parametrize(("group", "kinds"), [("loss", LOSSES), ("embedding", EMBEDDINGS)])
+    def test_a_key_of_another_loss_or_embedding_is_refused(self, loaded: Any, group: str, kinds: Any) -> None:
+        every = {key for settings in kinds.values() for key in settings.model_fields}
+        for kind, own in kinds.items():
+            for key in sorted(every - set(own.model_fields)):
+                with pytest.raises(ConfigError, match=rf"stage1\.{group}\.{key}: no such setting"):
+                    loaded(f"stage1: {{{group}: {{kind: {kind}, {key}: 1}}}}")
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("candidates: {also: {}}", r"candidates\.also is called otherwise now: extra_retrievers"),
+            ("candidates: {crossfit: {use: 1}}", r"candidates\.crossfit\.use .*: held_out_folds"),
+            ("reranker: {lists: 5}", r"reranker\.lists .*: lists_per_epoch"),
+            ("reranker: {kind: wide, others: true}", r"reranker\.others .*: extra_scores"),
+            ("stage1: {init_scale: 0.1}", r"stage1\.init_scale .*: embedding: \{scale: …\}"),
+            ("stage1: {model: rules, rules: {best: 1}}", r"stage1\.rules .*beside `model`"),
+            ("stage1: {model: complex_lstm}", r"stage1: complex_lstm .*model: complex with embedding: \{kind: lstm\}"),
+        ],
+    )
+    def test_a_key_that_was_renamed_gets_its_new_name(self, loaded: Any, text: str, message: str) -> None:
+        with pytest.raises(ConfigError, match=message):
+            loaded(text)
+
+    @pytest.mark.parametrize("name", ["../../x", "/abs", "..", "", "a b", "stage1", "x" * 65])
+    def test_a_name_of_a_retriever_is_a_plain_word(self, loaded: Any, name: str) -> None:
+        with pytest.raises(ConfigError, match=r"extra_retrievers"):
+            loaded(yaml.safe_dump({"candidates": {"extra_retrievers": {name: {"model": "rules"}}}}))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "candidates: {crossfit: null, known: keep}\nreranker: {kind: wide}",
+            "candidates: {lists: mine.parquet}\nreranker: {kind: wide}",
+        ],
+    )
+    def test_wide_refuses_lists_of_facts_that_its_retrievers_have_seen(self, loaded: Any, text: str) -> None:
+        with pytest.raises(ConfigError, match="give the answer away"):
+            loaded(text)
+
+    def test_vectors_are_those_of_one_fold(self, loaded: Any) -> None:
+        with pytest.raises(ConfigError, match=r"reranker\.vectors needs .*held_out_folds: 1"):
+            loaded("candidates: {crossfit: {held_out_folds: 2}}\nreranker: {kind: wide, vectors: true}")
+
+
+class TestSeeds:
+    def test_one_or_several(self, loaded: Any) -> None:
+        assert loaded("seed: 3").seeds == [3]
+        assert loaded("seed: [0, 1, 2]").seeds == [0, 1, 2]
+
+    @pytest.mark.parametrize("text", ["seed: []", "seed: [1, 1]", "seed: [-1]"])
+    def test_others_are_refused(self, loaded: Any, text: str) -> None:
+        with pytest.raises(ConfigError, match="seed"):
+            loaded(text)
 
 
 def test_a_configuration_cannot_be_changed() -> None:
@@ -179,13 +260,19 @@ def test_a_configuration_cannot_be_changed() -> None:
         RunConfig().seed = 3  # type: ignore[misc]
 
 
+def groups_in(settings: type[Settings]) -> set[type[Settings]]:
+    """A class of settings and all that its fields name."""
+    found = {settings}
+    for field in settings.model_fields.values():
+        for each in _settings_in(field.annotation):
+            found |= groups_in(each)  # type: ignore[arg-type]
+    return found
+
+
 def test_every_setting_says_what_it_is() -> None:
-    groups: list[type[Settings]] = [
-        RunConfig,
-        Stage1Config,
-        *(type(v) for v in dict(Stage1Config()).values() if isinstance(v, Settings)),
-    ]
-    assert len(groups) == 9
+    plugged = (*RETRIEVERS.values(), *RERANKERS.values(), *LOSSES.values(), *EMBEDDINGS.values())
+    groups = set().union(*(groups_in(each) for each in (RunConfig, *plugged)))
+    assert len(groups) >= 20
     for group in groups:
         for name, field in group.model_fields.items():
             is_group = isinstance(field.default, Settings)
@@ -214,8 +301,3 @@ def test_what_is_written_is_read_back(
     (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
     assert load_config(tmp_path / "config.yaml") == config
     assert set(yaml.safe_load(dump_config(config))) == set(RunConfig.model_fields)
-
-
-def test_relation_prediction_is_refused_for_a_distance_before_anything_is_trained() -> None:
-    with pytest.raises(ConfigError, match=r"relation_prediction is for complex and distmult.*rotate"):
-        RunConfig.parse({"stage1": {"model": "rotate", "relation_prediction": 0.5}}, source="here")

@@ -12,48 +12,95 @@ import numpy as np
 import pytest
 import torch
 
-from cear.candidates import Manifest, Retrievers, make_lists, read_lists, scores_of
+from cear.candidates import AllScores, Manifest, Retrievers, SearchedScores, make_lists, read_lists, score_block, union
 from cear.config import RunConfig
+from cear.core.context import HERE
 from cear.core.errors import LeakError, ScoreError
 from cear.core.types import SPLITS, Queries, Split
 from cear.data import KnowledgeBase
 from cear.evaluation import ScoresEntities, evaluate
 from cear.pipeline import Run, run
-from cear.reranking import Fusion, Reranker, SequenceReranker, WideReranker
-from cear.retrieval import MODELS, ExtremeText, RuleRetriever, Scorer, Stage1Config, build_scorer, top_k
-from cear.retrieval.scorer import DotProductScorer
-from cear.stages import SecondStage, lists_of
+from cear.ranking import Ranker, evaluate_ranker
+from cear.reranking import Fusion, Reranker, RerankerConfig, SequenceReranker, WideReranker
+from cear.retrieval import (
+    RETRIEVERS,
+    ComplEx,
+    DistMult,
+    DotProductScorer,
+    ExtremeText,
+    GradientConfig,
+    RotatE,
+    RuleRetriever,
+    Scorer,
+    TextScorer,
+    TransE,
+    candidate_scores,
+    top_k,
+)
 
-SMALL = Stage1Config(rank=6, batch=20, epochs=6, validate_every=2)
+SMALL = {"rank": 6, "batch": 20, "epochs": 6, "validate_every": 2}
+SCORERS = sorted(name for name, settings in RETRIEVERS.items() if issubclass(settings, GradientConfig))
 
 MAKES_RANKINGS: dict[str, Callable[..., Any]] = {
     "top_k": top_k,
+    "candidate_scores": candidate_scores,
     "ScoresEntities.score_all": ScoresEntities.score_all,
-    "Scorer.score_all": Scorer.score_all,
-    "DotProductScorer.score_all": DotProductScorer.score_all,
+    "Scorer.score_candidates": Scorer.score_candidates,
     "DotProductScorer.query_vectors": DotProductScorer.query_vectors,
     "ExtremeText.score_all": ExtremeText.score_all,
+    "ExtremeText.score_candidates": ExtremeText.score_candidates,
     "ExtremeText.top_k": ExtremeText.top_k,
     "RuleRetriever.score_all": RuleRetriever.score_all,
-    "Run.ask": Run.ask,
+    "TextScorer.score_all": TextScorer.score_all,
+    **{f"{model.__name__}.score_all": model.score_all for model in (ComplEx, DistMult, RotatE, TransE)},
+    "score_block": score_block,
+    "AllScores.best": AllScores.best,
+    "SearchedScores.best": SearchedScores.best,
+    "union": union,
+    "Retrievers.score_block": Retrievers.score_block,
+    "Retrievers.search": Retrievers.search,
     "make_lists": make_lists,
-    "lists_of": lists_of,
+    "Ranker.lists": Ranker.lists,
+    "Ranker.rank": Ranker.rank,
+    "Ranker.final_scores": Ranker.final_scores,
+    "RerankerConfig.features_of": RerankerConfig.features_of,
     "Reranker.rerank": Reranker.rerank,
     "SequenceReranker.rerank": SequenceReranker.rerank,
     "SequenceReranker.score": SequenceReranker.score,
     "WideReranker.rerank": WideReranker.rerank,
-    "WideReranker.inputs": WideReranker.inputs,
     "WideReranker.score": WideReranker.score,
-    "Retrievers.top_k": Retrievers.top_k,
-    "scores_of": scores_of,
     "Fusion.fuse": Fusion.fuse,
-    "SecondStage.final_scores": SecondStage.final_scores,
-    **{f"{name}.score_all": model.score_all for name, model in MODELS.items()},  # type: ignore[attr-defined]
+    "Run.rank": Run.rank,
+    "Run.ask": Run.ask,
+    "Run.ask_many": Run.ask_many,
 }
+
+
+def scorer_of(model: str = "complex", **settings: Any) -> Scorer:
+    """A fresh scorer for 30 entities and 3 relations."""
+    values = {"model": model, "rank": 4, "embedding": {"scale": 0.5}} | settings
+    config: Any = RETRIEVERS[model].model_validate(values)
+    return config.scorer(config.embedding.build(SIZES, HERE))
+
+
+def config_of(data: Path) -> RunConfig:
+    """Stage 1 alone, small."""
+    return RunConfig.model_validate({"data": str(data), "stage1": SMALL})
+
+
+class Sizes:
+    """All that rows want to know of a knowledge base."""
+
+    n_entities, n_relations = 30, 3
+
+
+SIZES: Any = Sizes()
 
 
 class FunctionScorer:
     """A stage 1 made of a function from queries to scores."""
+
+    n_entities = 30
 
     def __init__(self, scores: Callable[[Queries], torch.Tensor]) -> None:
         self.score_all = scores
@@ -69,11 +116,11 @@ class TestTheGoldIsNotAnArgument:
     @pytest.mark.parametrize("name", MAKES_RANKINGS)
     def test_of_anything_that_makes_a_ranking_or_a_list(self, name: str) -> None:
         parameters = inspect.signature(MAKES_RANKINGS[name]).parameters
-        known = {"self", "scorer", "queries", "among", "k", "drop", "memory_mb", "progress"}
-        asked = {"relation", "subject", "object", "new"}
+        known = {"self", "scorer", "queries", "among", "k", "drop", "memory_mb", "progress", "scored"}
+        asked = {"relation", "subject", "object", "new", "without", "questions"}
         # `kb` holds every fact; that none but training facts is read is what the poison below shows.
-        listed = {"kb", "config", "retriever", "retrievers", "manifest", "split"}
-        judged = {"lists", "entities", "inputs", "scores", "seen_by"}
+        listed = {"kb", "retriever", "retrievers", "manifest"}
+        judged = {"lists", "entities", "features", "scores", "seen"}
         assert set(parameters) <= known | asked | listed | judged, "a new parameter here must not carry the answer"
 
     def test_queries_hold_an_entity_and_a_relation_and_no_answer(self) -> None:
@@ -88,16 +135,16 @@ class TestPermutingWhichAnswerIsTheGold:
         answers = [9, 14, 17]
         return [with_splits(towns, test=np.array([[0, 2, gold] for gold in np.roll(answers, i)])) for i in range(3)]
 
-    @pytest.mark.parametrize("model", sorted(MODELS))
+    @pytest.mark.parametrize("model", SCORERS)
     def test_changes_no_list(self, kbs: list[KnowledgeBase], model: Any) -> None:
-        scorer = build_scorer(Stage1Config(model=model, rank=4, init_scale=0.5), 30, 3)
+        scorer = scorer_of(model)
         lists = [top_k(scorer, kb.queries("test")[:3], 10) for kb in kbs]
         for other in lists[1:]:
             assert np.array_equal(other.entities, lists[0].entities)
             assert np.array_equal(other.scores, lists[0].scores)
 
     def test_changes_no_rank_of_an_answer(self, kbs: list[KnowledgeBase]) -> None:
-        scorer = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+        scorer = scorer_of()
         standings = []
         for kb in kbs:
             evaluation = evaluate(scorer, kb, "test")
@@ -112,11 +159,14 @@ class TestPoisonedTestFacts:
     def test_change_no_weight_and_no_validation(self, write_towns: Callable[..., Path], tmp_path: Path) -> None:
         poison = [(i, (i + 1) % 3, (7 * i + 3) % 30) for i in range(25)]
         folders = [write_towns(tmp_path / "clean"), write_towns(tmp_path / "poisoned", test=poison)]
-        runs = [run(RunConfig(data=str(folder), stage1=SMALL), tmp_path / f"run {folder.name}") for folder in folders]
+        runs = [
+            run(RunConfig.model_validate({"data": str(folder), "stage1": SMALL}), tmp_path / f"run {folder.name}")
+            for folder in folders
+        ]
         clean, poisoned = runs
         assert clean.kb.digest != poisoned.kb.digest, "the poison must be there"
         assert asdict(clean.training) | {"seconds": 0} == asdict(poisoned.training) | {"seconds": 0}
-        weights = [(each.folder / "stage1" / "best.safetensors").read_bytes() for each in runs]
+        weights = [(each.plan.store.get(each.plan.stage1["stage1"]) / "best.safetensors").read_bytes() for each in runs]
         assert weights[0] == weights[1]
         assert clean.evaluate("valid").summary() == poisoned.evaluate("valid").summary()
 
@@ -125,8 +175,28 @@ class TestPoisonedTestFacts:
         folders = [write_towns(tmp_path / "clean"), write_towns(tmp_path / "other")]
         with (folders[1] / "train.txt").open("a") as file:
             file.write("t3\troad_to\tt20\n")
-        runs = [run(RunConfig(data=str(folder), stage1=SMALL), tmp_path / f"run {folder.name}") for folder in folders]
+        runs = [
+            run(RunConfig.model_validate({"data": str(folder), "stage1": SMALL}), tmp_path / f"run {folder.name}")
+            for folder in folders
+        ]
         assert runs[0].training.history != runs[1].training.history
+
+
+def path_of(done: Run, name: str) -> Path:
+    """The folder of a step."""
+    steps = {step.name: step for last in done.plan.last for step in last.chain()}
+    return done.plan.store.get(steps[name])
+
+
+def learned(done: Run) -> dict[str, bytes]:
+    """All that retrievers, re-ranker and fusion have learned, and how well it did on validation."""
+    names = ("stage1", "fold 0, stage1", "re-ranker", "fusion")
+    return {
+        f"{name}/{path.name}": path.read_bytes()
+        for name in names
+        for path in sorted(path_of(done, name).rglob("*"))
+        if path.suffix in (".safetensors", ".json") and path.name not in ("step.json", "rules.safetensors")
+    }
 
 
 class TestPoisonedFactsInStage2:
@@ -145,8 +215,8 @@ class TestPoisonedFactsInStage2:
         reranker |= {"hidden": 8} if request.param == "sequence" else {"width": 8, "heads": 2}
         candidates: dict[str, Any] = {"k": 6, "crossfit": {"folds": 3}}
         if request.param == "wide":
-            candidates["also"] = {"rules": {"model": "rules"}}
-        return {"stage1": SMALL.model_dump() | {"epochs": 2}, "candidates": candidates, "reranker": reranker}
+            candidates["extra_retrievers"] = {"rules": {"model": "rules"}}
+        return {"stage1": SMALL | {"epochs": 2}, "candidates": candidates, "reranker": reranker}
 
     def runs(self, settings: dict[str, Any], folders: list[Path]) -> list[Run]:
         return [
@@ -161,17 +231,13 @@ class TestPoisonedFactsInStage2:
         folders = [write_towns(tmp_path / "clean"), write_towns(tmp_path / "poisoned", test=poison)]
         clean, poisoned = self.runs(settings, folders)
         assert clean.kb.digest != poisoned.kb.digest, "the poison must be there"
-        for name in ("crossfit/fold0/best.safetensors", "stage2/best.safetensors", "stage2/fusion.json"):
-            assert (clean.folder / name).read_bytes() == (poisoned.folder / name).read_bytes(), name
-        lists = [
-            read_lists(each.folder / "crossfit" / "fold0" / "lists.parquet", each.kb) for each in (clean, poisoned)
-        ]
+        assert learned(clean) == learned(poisoned)
+        lists = [read_lists(path_of(each, "fold 0, lists") / "lists.parquet", each.kb) for each in (clean, poisoned)]
         assert np.array_equal(lists[0].candidates.entities, lists[1].candidates.entities)
         queries, finals = clean.kb.queries("test"), []
         for each in (clean, poisoned):
-            assert each.second is not None
-            made = lists_of(each.config, each.retrievers, queries, "test")
-            finals.append(each.second.final_scores(made, each.kb))
+            made = each.ranker.lists(queries, each.ranker.retrievers.score_block(queries))
+            finals.append(each.ranker.final_scores(made))
         assert np.array_equal(*finals)
         assert clean.evaluate("valid").summary() == poisoned.evaluate("valid").summary()
 
@@ -182,11 +248,11 @@ class TestPoisonedFactsInStage2:
         folders = [write_towns(tmp_path / "clean"), write_towns(tmp_path / "other")]
         with (folders[1] / "train.txt").open("a") as file:
             file.write("t3\troad_to\tt20\n")
-        weights = [(each.folder / "stage2" / "best.safetensors").read_bytes() for each in self.runs(settings, folders)]
-        assert weights[0] != weights[1]
+        one, other = self.runs(settings, folders)
+        assert learned(one) != learned(other)
 
     def test_a_list_is_what_was_retrieved_with_the_gold_or_without(self, towns: KnowledgeBase) -> None:
-        scorer = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+        scorer = scorer_of()
         queries, gold = towns.queries("test"), towns.gold("test")
         manifest = Manifest("towns", towns.digest, "test", 6, "drop", "complex")
         lists = make_lists(Retrievers(towns, scorer, {}), queries, manifest)
@@ -200,19 +266,19 @@ class TestPoisonedFactsInStage2:
 class TestNoQueryIsDropped:
     @pytest.mark.parametrize("split", SPLITS)
     def test_each_fact_is_asked_in_both_directions(self, towns: KnowledgeBase, split: Split) -> None:
-        evaluation = evaluate(build_scorer(SMALL, 30, 3), towns, split)
+        evaluation = evaluate(scorer_of(), towns, split)
         n = len(towns.facts(split))
         assert len(evaluation.queries) == len(evaluation.ranks) == 2 * n
         assert (int(evaluation.asks_head.sum()), int((~evaluation.asks_head).sum())) == (n, n)
 
     def test_a_fact_that_stands_twice_counts_twice(self, towns: KnowledgeBase) -> None:
         twice = with_splits(towns, test=np.repeat(towns.facts("test"), 2, axis=0))
-        assert len(evaluate(build_scorer(SMALL, 30, 3), twice, "test").ranks) == 4 * len(towns.facts("test"))
+        assert len(evaluate(scorer_of(), twice, "test").ranks) == 4 * len(towns.facts("test"))
 
     def test_an_entity_without_training_facts_is_ranked_like_any_other(self, towns: KnowledgeBase) -> None:
         train = towns.facts("train")
         without = with_splits(towns, train=train[(train[:, 0] != 4) & (train[:, 2] != 4)])
-        assert len(evaluate(build_scorer(SMALL, 30, 3), without, "test").ranks) == 2 * len(towns.facts("test"))
+        assert len(evaluate(scorer_of(), without, "test").ranks) == 2 * len(towns.facts("test"))
 
 
 class TestScoresThatTellNothing:
@@ -259,15 +325,13 @@ class TestTheLeak:
         return FunctionScorer(score_all)
 
     def test_is_refused_by_the_evaluation_that_everybody_calls(self, crowded: KnowledgeBase) -> None:
-        honest = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+        honest = scorer_of()
         evaluate(honest, crowded, "test")
         with pytest.raises(LeakError, match="made with the gold in hand"):
             evaluate(self.leaking(crowded, honest), crowded, "test")
 
-    def test_is_refused_by_a_run(self, crowded: KnowledgeBase, tmp_path: Path) -> None:
-        honest = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+    def test_is_refused_by_a_ranker(self, crowded: KnowledgeBase) -> None:
+        honest = scorer_of()
         leaking: Any = self.leaking(crowded, honest)
-        retrievers = Retrievers(crowded, leaking, {})
-        done = Run(tmp_path, RunConfig(), crowded, retrievers, training=None)  # type: ignore[arg-type]
         with pytest.raises(LeakError):
-            done.evaluate("test")
+            evaluate_ranker(Ranker(Retrievers(crowded, leaking)), "test")

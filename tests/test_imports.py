@@ -28,7 +28,7 @@ ROOMS = (
     "reports",
     "serving",
 )
-ROOF = ("config", "stages", "pipeline", "cli")
+ROOF = ("config", "pipeline", "cli")
 HOUSE = FLOOR + ROOMS + ROOF  # each may import from those before it, and from itself
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -98,7 +98,7 @@ def test_everything_has_a_place_in_the_house() -> None:
     [
         ("data", "from cear.retrieval import Scorer"),
         ("data", "def late():\n    from cear.evaluation import evaluate"),
-        ("retrieval", "import cear.evaluation"),
+        ("evaluation", "import cear.retrieval"),
         ("retrieval", "import cear\ncear.pipeline.run"),
         ("core", "from cear.data import KnowledgeBase"),
         ("reports", "from cear import run"),

@@ -13,10 +13,14 @@ from cear.pipeline import open_run, run
 CONFIGS = Path(__file__).parents[1] / "configs"
 NAMES = ("complex", "complex-lstm", "extreme-text", "text", "cear-complex-lstm", "cear-extreme-text", "wide")
 
-TINY = ("stage1.rank=6", "stage1.epochs=1", "stage1.loss.negatives=12")
-TINY_TREE = ("stage1.extreme_text.dim=8", "stage1.extreme_text.pair_bits=12", "stage1.extreme_text.epochs=1")
+TINY = {
+    "complex": ["stage1.rank=6", "stage1.epochs=1", "stage1.loss.negatives=12"],
+    "extreme_text": ["stage1.dim=8", "stage1.pair_bits=12", "stage1.epochs=1"],
+    "text": ["stage1.epochs=1"],
+}
+EXTRA = "candidates.extra_retrievers"
 TINY_LISTS = ("candidates.k=5", "candidates.crossfit.folds=4")
-TINY_WIDE = ("candidates.also.complex_lstm.epochs=1", "candidates.also.text.epochs=1", "reranker.epochs=1")
+TINY_WIDE = (f"{EXTRA}.complex_lstm.epochs=1", f"{EXTRA}.text.epochs=1", "reranker.epochs=1")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -29,13 +33,14 @@ def test_it_goes_from_facts_to_answers(
         "wide": [
             *TINY_LISTS,
             *TINY_WIDE,
-            f"candidates.also.text.text.encoder={encoder}",
+            f"{EXTRA}.text.encoder={encoder}",
             f"reranker.encoder={encoder}",
         ],
-        "text": [f"stage1.text.encoder={encoder}"],
+        "text": [f"stage1.encoder={encoder}"],
     }
-    tiny = [*TINY, *TINY_TREE, *small.get(name.split("-")[0], []), f"data={data}"]
-    finished = run(load_config(CONFIGS / "reverb45k" / f"{name}.yaml", tiny), tmp_path / "run")
+    path = CONFIGS / "reverb45k" / f"{name}.yaml"
+    tiny = [*TINY[load_config(path).stage1.model], *small.get(name.split("-")[0], []), f"data={data}"]
+    finished = run(load_config(path, tiny), tmp_path / "run")
     evaluation = finished.evaluate("test")
     assert len(evaluation.ranks) == 24
     assert (evaluation.before is not None) == name.startswith(("cear", "wide"))

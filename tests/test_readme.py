@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 import tomllib
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import numpy as np
 import pytest
 import torch
 import typer
+import yaml
 
 import cear
 from cear.cli import app
+from cear.config import RunConfig, load_config
+from cear.core.context import HERE
 from cear.core.types import Queries
-from cear.retrieval import Scorer, Stage1Config
+from cear.retrieval import GradientConfig, Scorer
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -25,14 +29,20 @@ PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", REPOSITORY / 
 PAGES += sorted((REPOSITORY / "docs").glob("*.md"))
 
 
-def commands(program: str) -> list[str]:
-    """The command lines of a program that stand in the README's indented blocks, without their comments."""
-    lines = re.findall(rf"^ {{4}}({program} .*)$", README, re.MULTILINE)
+def commands(program: str, text: str = README) -> list[str]:
+    """The command lines of a program that stand in a page's indented blocks, without their comments."""
+    lines = re.findall(rf"^ {{4}}({program} .*)$", text, re.MULTILINE)
     return [re.split(r"\s{2,}#", line)[0].strip() for line in lines]
 
 
-def snippets() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def snippets(language: str = "python", text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def model_of_the_readme() -> str:
+    """The code of the model that is added from outside."""
+    (found,) = [snippet for snippet in snippets() if "class CPConfig" in snippet]
+    return found
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:
@@ -62,7 +72,7 @@ def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
     assert script.stat().st_mode & 0o111
 
 
-@pytest.mark.parametrize("command", commands("cear"))
+@pytest.mark.parametrize("command", [each for page in PAGES for each in commands("cear", page.read_text("utf-8"))])
 def test_every_command_parses(command: str) -> None:
     _, *arguments = shlex.split(command)
     assert parse(arguments)
@@ -97,16 +107,73 @@ def test_python_takes_under_ten_lines_and_public_names() -> None:
     assert {"run"} <= used <= set(cear.__all__)
 
 
-def test_the_scorer_of_the_readme_keeps_the_contract() -> None:
-    names: dict[str, Any] = {}
-    exec(compile(snippets()[1], "README.md", "exec"), names)
-    generator = torch.Generator().manual_seed(0)
-    scorer: Scorer = names["CP"](5, 2, Stage1Config(rank=3, init_scale=1.0), generator)
-    s, r, o = (index.ravel() for index in np.indices((5, 4, 5)))
-    alone = scorer.score(torch.from_numpy(np.stack([s, r, o], axis=1))).reshape(20, 5)
-    torch.testing.assert_close(scorer.score_all(Queries(s[::5], r[::5])), alone)
-    assert len(scorer.entity_moduli(torch.tensor([0, 2]))) == 2
-    assert len(scorer.relation_moduli(torch.tensor([3]))) == 1
+@pytest.mark.parametrize(
+    "snippet",
+    [pytest.param(each, id=page.name) for page in PAGES for each in snippets("python", page.read_text("utf-8"))],
+)
+def test_every_name_that_a_snippet_imports_is_there(snippet: str) -> None:
+    for node in ast.walk(ast.parse(snippet)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("cear"):
+            module = import_module(node.module)
+            assert [name.name for name in node.names if not hasattr(module, name.name)] == []
+
+
+def test_the_model_of_the_readme_keeps_the_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cear_cp_of_the_readme.py").write_text(model_of_the_readme(), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    config = import_module("cear_cp_of_the_readme").CPConfig(rank=3, embedding={"kind": "rows", "scale": 1.0})
+    assert isinstance(config, GradientConfig)
+    scorer: Scorer = config.build(cear.load("demo"), HERE)
+    entities = np.arange(7)
+    s, r, o = (index.ravel() for index in np.indices((3, 2 * scorer.n_relations, len(entities))))
+    alone = scorer.score(np.stack([s, r, o], axis=1)).reshape(-1, len(entities))
+    asked = Queries(s[:: len(entities)], r[:: len(entities)])
+    torch.testing.assert_close(scorer.score_all(asked, entities), alone)
+    assert len(scorer.entity_moduli(np.array([0, 2]))) == 2
+    assert len(scorer.relation_moduli(np.array([3]))) == 1
+
+
+def test_the_model_of_the_readme_is_the_package_that_is_tested() -> None:
+    package = REPOSITORY / "tests" / "plugins" / "cear_cp"
+    files = [path for path in package.rglob("*.py") if "class CPConfig" in path.read_text(encoding="utf-8")]
+    if not files:
+        pytest.skip("tests/plugins/cear_cp is not there")
+    assert [path.read_text(encoding="utf-8") for path in files] == [model_of_the_readme()]
+    (said,) = snippets("toml")
+    project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["entry-points"] == tomllib.loads(said)["project"]["entry-points"]
+
+
+@pytest.mark.parametrize(
+    ("page", "snippet"),
+    [pytest.param(page, each, id=page.name) for page in PAGES for each in snippets("yaml", page.read_text("utf-8"))],
+)
+def test_every_configuration_on_a_page_is_one(page: Path, snippet: str) -> None:
+    del page
+    values = yaml.safe_load(snippet)
+    assert RunConfig.parse(values, source="the page")
+
+
+def overrides() -> list[str]:
+    """The settings that commands on any page put on top of a configuration."""
+    lines = [line for page in PAGES for line in commands("cear run", page.read_text(encoding="utf-8"))]
+    words = [word for line in lines for word in shlex.split(line)]
+    return sorted({word for word in words if "=" in word and not word.startswith("-")})
+
+
+@pytest.mark.parametrize("override", overrides())
+def test_every_override_in_a_command_is_a_setting(override: str) -> None:
+    assert load_config(REPOSITORY / "configs" / "own.yaml", [override])
+
+
+CONFIGURATIONS = sorted((REPOSITORY / "configs").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: str(path.relative_to(REPOSITORY / "configs")))
+def test_what_a_header_advises_to_add_is_a_setting(path: Path) -> None:
+    header = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    advised = re.findall(r"(?<![\w/])([a-z_0-9]+(?:\.[a-z_]+)+=[\w.\-]+)", "\n".join(header))
+    assert load_config(path, [each.rstrip(".") for each in advised])
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,16 @@ import torch
 from torch import Tensor, nn
 
 from cear.core import tensors
+from cear.core.context import HERE, Context, Deadline
 from cear.core.errors import CearError, DataError, MismatchError, OutOfTime
+from cear.core.keys import content_key
 from cear.core.progress import silent
 from cear.core.tensors import read_tensors, write_tensors
+from cear.core.types import Ints, Split
 from cear.data import KnowledgeBase
-from cear.evaluation import evaluate
-from cear.retrieval import Scorer, Stage1Config, build_scorer, train_stage1
-from cear.training import Deadline, Schedule, State, fit, load_weights
-from cear.training import loop as training
+from cear.retrieval import ComplExConfig, Distance, Fitted, RotatE, RowsEmbeddings, Scorer
+from cear.training import LATEST, Part, Schedule, State, Workers, fit, load_weights
+from cear.training.checkpoints import Checkpoint
 
 STEPS, EPOCHS = 5, 4
 NEVER = 1e9  # seconds: no checkpoint inside an epoch
@@ -41,20 +44,23 @@ class ToyTask:
                 parameter.fill_(0.5)
         optimizers: dict[str, Any] = {"adagrad": torch.optim.Adagrad, "adam": torch.optim.Adam}
         self.optimizer = optimizers[kind](self.model.parameters(), lr=0.1)
-        self.steps: list[tuple[int, int]] = []
+        self.taken: list[tuple[int, int]] = []
         self.seen: list[Tensor] = []  # the weights at each validation
         self._stop, self._values = stop, values
 
     def __len__(self) -> int:
         return STEPS
 
-    def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
+    def steps(self, epoch: int, *, first: int, parts: int) -> Iterator[Sequence[Part]]:
         for step in range(first, STEPS):
-            if len(self.steps) == self._stop:
+            if len(self.taken) == self._stop:
                 raise Interrupted
-            self.steps.append((epoch, step))
+            self.taken.append((epoch, step))
             x = torch.randn(4, 3, generator=torch.Generator().manual_seed(100 * epoch + step))
-            yield (self.model(x).squeeze(-1) - x.sum(-1) * 2).square().mean()
+            yield [partial(self.loss, part, len(x)) for part in x.tensor_split(parts) if len(part)]
+
+    def loss(self, x: Tensor, total: int) -> Tensor:
+        return (self.model(x).squeeze(-1) - x.sum(-1) * 2).square().sum() / total
 
     def validate(self) -> float:
         self.seen.append(self.model.weight.detach().clone())
@@ -67,8 +73,8 @@ def schedule(seconds: float = NEVER, **other: int) -> Schedule:
     return Schedule(**{"epochs": EPOCHS, "validate_every": 1, "patience": 99, **other}, checkpoint_seconds=seconds)
 
 
-def train(task: ToyTask, folder: Path, plan: Schedule | None = None, fingerprint: str = "same") -> State:
-    return fit(task, plan or schedule(), folder, fingerprint=fingerprint)
+def train(task: ToyTask, folder: Path, plan: Schedule | None = None, key: str = "same") -> State:
+    return fit(task, plan or schedule(), folder, key=[key])
 
 
 def outcome(task: Any, state: State) -> dict[str, Any]:
@@ -101,7 +107,7 @@ class TestResume:
             train(ToyTask(kind, stop=stop), tmp_path / "cut", schedule(seconds))
         assert outcome(resumed, train(resumed, tmp_path / "cut", schedule(seconds))) == expected
         saved = stop if seconds == 0 else stop - stop % STEPS
-        assert resumed.steps == whole.steps[saved:], "what was saved is not done again"
+        assert resumed.taken == whole.taken[saved:], "what was saved is not done again"
 
     def test_interrupted_after_every_single_step(self, tmp_path: Path) -> None:
         whole = ToyTask()
@@ -158,14 +164,14 @@ class TestResume:
     def test_a_state_of_another_version_is_refused_with_its_file(self, tmp_path: Path) -> None:
         with pytest.raises(Interrupted):
             train(ToyTask(stop=STEPS), tmp_path)
-        held, said = read_tensors(tmp_path / training.LATEST)
-        write_tensors(tmp_path / training.LATEST, held, said | {"state": '{"epoch": 1, "mood": 2}'})
+        held, said = read_tensors(tmp_path / LATEST)
+        write_tensors(tmp_path / LATEST, held, said | {"state": '{"epoch": 1, "mood": 2}'})
         with pytest.raises(DataError, match=r"checkpoint\.safetensors cannot be read: no field .* called mood"):
             train(ToyTask(), tmp_path)
 
 
 class TestDeadline:
-    NOW = Deadline(at=0)
+    NOW = Context(deadline=Deadline(at=0))
 
     def test_it_is_so_many_minutes_from_now_or_never(self) -> None:
         assert Deadline.after(0).passed()
@@ -175,7 +181,7 @@ class TestDeadline:
 
     def test_a_training_that_is_out_of_time_says_where_it_is_and_how_it_goes_on(self, tmp_path: Path) -> None:
         with pytest.raises(OutOfTime, match=r"epoch 1, step 1 .*Everything is saved: the same command continues"):
-            fit(ToyTask(), schedule(), tmp_path, fingerprint="same", deadline=self.NOW)
+            fit(ToyTask(), schedule(), tmp_path, key=["same"], context=self.NOW)
         assert (saved_state(tmp_path).epoch, saved_state(tmp_path).step) == (0, 1)
 
     def test_stopped_by_it_after_every_step_it_ends_the_same(self, tmp_path: Path) -> None:
@@ -183,18 +189,19 @@ class TestDeadline:
         expected = outcome(whole, train(whole, tmp_path / "whole"))
         for _ in range(STEPS * EPOCHS):
             with pytest.raises(OutOfTime):
-                fit(ToyTask(), schedule(), tmp_path / "cut", fingerprint="same", deadline=self.NOW)
-        state = fit(task, schedule(), tmp_path / "cut", fingerprint="same", deadline=self.NOW)
+                fit(ToyTask(), schedule(), tmp_path / "cut", key=["same"], context=self.NOW)
+        state = fit(task, schedule(), tmp_path / "cut", key=["same"], context=self.NOW)
         assert outcome(task, state) == expected
-        assert task.steps == [], "only the last look at validation was left"
+        assert task.taken == [], "only the last look at validation was left"
 
     def test_a_finished_training_has_no_use_for_it(self, tmp_path: Path) -> None:
         train(ToyTask(), tmp_path)
-        assert fit(ToyTask(), schedule(), tmp_path, fingerprint="same", deadline=self.NOW).done
+        assert fit(ToyTask(), schedule(), tmp_path, key=["same"], context=self.NOW).done
 
 
 def saved_state(folder: Path) -> State:
-    return training._Checkpoint(ToyTask(), folder, "same").resume()
+    task = ToyTask()
+    return Checkpoint(task.model, task.optimizer, folder, content_key("same", HERE.seed), Workers(cpu=True)).resume()
 
 
 class TestStage1Resumes:
@@ -219,18 +226,18 @@ class TestStage1Resumes:
         settings: dict[str, Any],
     ) -> None:
         small = {"rank": 4, "batch": 20, "epochs": 4, "checkpoint_seconds": 0}
-        config = Stage1Config.model_validate(small | settings)
+        config = ComplExConfig.model_validate(small | settings)
 
-        def valid_mrr(scorer: Scorer) -> float:
-            return evaluate(scorer, towns, "valid").summary()["both"]["mrr"]
+        def go(folder: str, progress: Any = silent) -> Fitted:
+            return config.fit(towns, tmp_path / folder, Context(seed=3, progress=progress))
 
-        def go(folder: str, progress: Any = silent) -> tuple[Scorer, State]:
-            return train_stage1(towns, config, tmp_path / folder, validate=valid_mrr, seed=3, progress=progress)
-
-        scorer, state = go("whole")
+        whole = go("whole")
         with pytest.raises(KeyboardInterrupt):
             go("cut", stopping(stop))
-        again, its = go("cut")
+        resumed = go("cut")
+        state, its, scorer, again = whole.training, resumed.training, whole.retriever, resumed.retriever
+        assert isinstance(scorer, Scorer)
+        assert isinstance(again, Scorer)
         assert asdict(its) | {"seconds": None} == asdict(state) | {"seconds": None}
         assert len(its.history) == 4
         for (name, mine), (_, other) in zip(scorer.state_dict().items(), again.state_dict().items(), strict=True):
@@ -239,24 +246,24 @@ class TestStage1Resumes:
         assert best[0] == best[1]
 
     def test_how_often_to_save_does_not_make_it_another_training(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        slow, fast = (Stage1Config(rank=2, epochs=1, checkpoint_seconds=s) for s in (60, 0))
-        train_stage1(towns, slow, tmp_path, validate=lambda _: 1.0)
-        _, state = train_stage1(towns, fast, tmp_path, validate=lambda _: 1.0)
-        assert state.done
+        slow, fast = (ComplExConfig(rank=2, epochs=1, checkpoint_seconds=s) for s in (60, 0))
+        slow.fit(towns, tmp_path, HERE)
+        assert fast.fit(towns, tmp_path, HERE).training.done
 
     def test_another_seed_configuration_or_knowledge_base_is_refused(
         self, towns: KnowledgeBase, tmp_path: Path
     ) -> None:
-        config = Stage1Config(rank=2, epochs=1)
-        train_stage1(towns, config, tmp_path, validate=lambda _: 1.0)
-        smaller = KnowledgeBase("towns", towns.entities, towns.relations, {"train": towns.facts("train")[1:]})
+        config = ComplExConfig(rank=2, epochs=1)
+        config.fit(towns, tmp_path, HERE)
+        splits: dict[Split, Ints] = {"train": towns.facts("train")[1:], "valid": towns.facts("valid")}
+        smaller = KnowledgeBase("towns", towns.entities, towns.relations, splits)
         for kb, settings, seed in [
             (towns, config, 1),
-            (towns, Stage1Config(rank=3, epochs=1), 0),
+            (towns, ComplExConfig(rank=3, epochs=1), 0),
             (smaller, config, 0),
         ]:
             with pytest.raises(MismatchError, match="another configuration or knowledge base"):
-                train_stage1(kb, settings, tmp_path, validate=lambda _: 1.0, seed=seed)
+                settings.fit(kb, tmp_path, HERE.with_seed(seed))
 
 
 class TestSchedule:
@@ -285,9 +292,13 @@ class TestSchedule:
 
     def test_the_history_holds_the_mean_loss_of_the_epoch(self, tmp_path: Path) -> None:
         class Constant(ToyTask):
-            def losses(self, epoch: int, *, first: int) -> Iterator[Tensor]:
+            def steps(self, epoch: int, *, first: int, parts: int) -> Iterator[Sequence[Part]]:
+                del parts
                 for step in range(first, STEPS):
-                    yield self.model.weight.sum() * epoch + float(step)
+                    yield [partial(self.at, epoch, step)]
+
+            def at(self, epoch: int, step: int) -> Tensor:
+                return self.model.weight.sum() * epoch + float(step)
 
         state = train(Constant(values=[1.0]), tmp_path, schedule(epochs=1))
         assert state.history == [{"epoch": 1, "loss": 2.0, "valid": 1.0}]
@@ -309,14 +320,15 @@ def failing(at: int, error: BaseException) -> Any:
 
 
 class TestBadFiles:
-    def test_a_checkpoint_of_another_training_is_refused_with_both_fingerprints(self, tmp_path: Path) -> None:
-        train(ToyTask(), tmp_path, fingerprint="a" * 64)
-        with pytest.raises(MismatchError, match=rf"\({'a' * 12}, this one is {'b' * 12}\).*another --out folder"):
-            train(ToyTask(), tmp_path, fingerprint="b" * 64)
+    def test_a_checkpoint_of_another_training_is_refused_with_both_keys(self, tmp_path: Path) -> None:
+        train(ToyTask(), tmp_path, key="a")
+        there, here = (content_key(key, HERE.seed)[:12] for key in "ab")
+        with pytest.raises(MismatchError, match=rf"\({there}, this one is {here}\).*Use another folder"):
+            train(ToyTask(), tmp_path, key="b")
 
     def test_weights_in_the_place_of_a_checkpoint_are_refused(self, tmp_path: Path) -> None:
         write_tensors(tmp_path / "checkpoint.safetensors", nn.Linear(3, 1).state_dict())
-        with pytest.raises(MismatchError, match="no fingerpri"):
+        with pytest.raises(MismatchError, match="no key"):
             train(ToyTask(), tmp_path)
 
     @pytest.mark.parametrize("name", sorted(FILES))
@@ -373,7 +385,7 @@ class TestFullDisk:
 
 
 def test_weights_come_back_as_they_were(tmp_path: Path) -> None:
-    scorer = build_scorer(Stage1Config(model="rotate", rank=3), 5, 2, seed=1)
+    scorer = RotatE(RowsEmbeddings(5, 2, seed=1), 3, Distance(2, squared=False, complex_pairs=True))
     write_tensors(tmp_path / "w.safetensors", scorer.state_dict())
     loaded, _ = read_tensors(tmp_path / "w.safetensors")
     assert loaded.keys() == scorer.state_dict().keys()

@@ -37,6 +37,28 @@ def test_they_come_back_as_they_were(lists: Lists, towns: KnowledgeBase, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["lists.parquet"]
 
 
+def with_extra(lists: Lists) -> Lists:
+    """The same lists with what two retrievers beside Stage 1 say."""
+    extra = np.arange(18, dtype=np.float32).reshape(3, 3, 2)
+    extra[lists.candidates.entities == NO_ENTITY] = -np.inf
+    return Lists(lists.queries, lists.candidates, replace(lists.manifest, extra=["rules", "text"]), extra)
+
+
+def test_extra_scores_come_back_candidate_by_candidate(lists: Lists, towns: KnowledgeBase, tmp_path: Path) -> None:
+    for some in (with_extra(lists), with_extra(lists)[:0]):
+        write_lists(tmp_path / "lists.parquet", some)
+        again = read_lists(tmp_path / "lists.parquet", towns)
+        assert again.manifest.extra == ["rules", "text"]
+        assert np.array_equal(again.extra, some.extra)
+        assert again.extra.flags.writeable
+
+
+def test_no_lists_come_back_as_none(lists: Lists, towns: KnowledgeBase, tmp_path: Path) -> None:
+    write_lists(tmp_path / "lists.parquet", lists[:0])
+    again = read_lists(tmp_path / "lists.parquet", towns)
+    assert (len(again), again.candidates.k, again.extra.shape) == (0, 3, (0, 3, 0))
+
+
 class TestAnotherKnowledgeBase:
     def test_is_refused_with_both_names(self, lists: Lists, towns: KnowledgeBase, tmp_path: Path) -> None:
         write_lists(tmp_path / "lists.parquet", lists)
@@ -92,7 +114,7 @@ class TestFilesOfOthers:
             ({"scores": [[2, np.nan], [1, -np.inf]]}, "list 0 has a score that is not finite"),
             ({"scores": [[2, -np.inf], [1, -np.inf]]}, "list 0 has a score that is not finite"),
             ({"scores": [[2, 1], [1, 0]]}, "list 1 has .* a place without entity above -inf"),
-            ({"candidates": [[1, 2, 3], [29, -1, -1]]}, "with 2 values in each row"),
+            ({"candidates": [[1, 2, 3], [29, -1, -1]]}, "candidates with 2, scores with 2 values in each row"),
             ({"candidates": [["a", "b"], ["c", "d"]]}, "lists need the columns entity, relation, candidates, scores"),
         ],
     )
@@ -103,6 +125,25 @@ class TestFilesOfOthers:
         with pytest.raises(DataError, match=message) as caught:
             read_lists(path, towns)
         assert str(path) in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [
+            (None, "lists need the columns entity, relation, candidates, scores, extra_scores"),
+            ([[1, 2], [3, -np.inf]], "extra_scores with 4"),
+            ([["a"] * 4] * 2, "extra_scores with 4"),
+            ([[1, 2, np.nan, 4], [5, 6, -np.inf, -np.inf]], "list 0 has an extra score that is not finite"),
+            ([[1, 2, 3, 4], [5, -np.inf, -np.inf, -np.inf]], "list 1 has an extra score that is not finite"),
+            ([[1, 2, 3, 4], [5, 6, 7, -np.inf]], "list 1 has .* a place without entity above -inf"),
+        ],
+    )
+    def test_extra_scores_are_as_many_as_the_manifest_says_and_can_be_ranked(
+        self, columns: dict[str, Any], towns: KnowledgeBase, tmp_path: Path, wrong: Any, message: str
+    ) -> None:
+        extra = {} if wrong is None else {"extra_scores": wrong}
+        path = self.write(tmp_path / "theirs.parquet", columns | extra, towns, extra=["rules", "text"])
+        with pytest.raises(DataError, match=message):
+            read_lists(path, towns)
 
     def test_a_missing_column(self, columns: dict[str, Any], towns: KnowledgeBase, tmp_path: Path) -> None:
         del columns["scores"]

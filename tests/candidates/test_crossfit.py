@@ -11,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from cear.candidates import CandidatesConfig, CrossfitConfig, Lists, crossfit_folds, fold_by_pair, hold_out, joined
-from cear.candidates.crossfit import folds_of
+from cear.candidates import CandidatesConfig, CrossfitConfig, Lists, fold_by_pair, folds_of, hold_out
+from cear.config import RunConfig
+from cear.core.context import Context, Deadline
 from cear.core.errors import ConfigError, OutOfTime
 from cear.core.types import SPLITS, Ints, Ragged, Split
 from cear.data import KnowledgeBase, Mentions
-from cear.evaluation import evaluate
-from cear.retrieval import Scorer, Stage1Config, build_scorer, top_k
-from cear.training import Deadline, load_weights
+from cear.pipeline import Plan
+from cear.pipeline.making import lists_to_learn_from
+from cear.retrieval import top_k
+from cear.steps import Store
 
-STAGE1 = Stage1Config(rank=4, batch=20, epochs=2, validate_every=1)
-LISTS = CandidatesConfig(k=5)
+STAGE1 = {"model": "complex", "rank": 4, "batch": 20, "epochs": 2, "validate_every": 1}
 
 facts_of = arrays(np.int64, st.tuples(st.integers(1, 40), st.just(3)), elements=st.integers(0, 5))
 
@@ -31,14 +32,19 @@ def with_splits(kb: KnowledgeBase, **splits: Any) -> KnowledgeBase:
     return KnowledgeBase(kb.name, kb.entities, kb.relations, facts | splits)
 
 
-def valid_mrr(kb: KnowledgeBase) -> Any:
-    return lambda scorer: evaluate(scorer, kb, "valid").summary()["both"]["mrr"]
+def plan_of(
+    kb: KnowledgeBase, folder: Path, *, stage1: Any = STAGE1, deadline: Deadline | None = None, **candidates: Any
+) -> Plan:
+    """The steps that make training lists of 5 candidates, by four folds of which one is held out."""
+    made = {"k": 5} | candidates
+    made["crossfit"] = {"folds": 4} | made.get("crossfit", {})
+    context = Context(seed=3) if deadline is None else Context(seed=3, deadline=deadline)
+    config = RunConfig.model_validate({"stage1": stage1, "candidates": made})
+    return Plan(config, kb, Store(folder, context=context), context)
 
 
-def crossfit(kb: KnowledgeBase, folder: Path, *, folds: int = 4, use: int = 1, **other: Any) -> Lists:
-    plan = CrossfitConfig(folds=folds, use=use)
-    folds = crossfit_folds(kb, STAGE1, LISTS, plan, folder, validate_on=valid_mrr, seed=3, **other)
-    return joined([fold.lists for fold in folds])
+def crossfit(kb: KnowledgeBase, folder: Path, **other: Any) -> Lists:
+    return lists_to_learn_from(plan_of(kb, folder, **other))
 
 
 class TestFolds:
@@ -110,50 +116,50 @@ class TestHoldingOut:
 
 class TestTheLists:
     def test_are_what_the_fold_asks_answered_by_who_has_not_seen_it(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        made = crossfit(towns, tmp_path)
+        plan = plan_of(towns, tmp_path)
+        made = lists_to_learn_from(plan)
         rest, held_out = hold_out(towns, fold_by_pair(towns.facts("train"), 4, seed=3), 0)
         queries = held_out.known("train").queries
         assert np.array_equal(made.queries.entity, queries.entity)
         assert np.array_equal(made.queries.relation, queries.relation)
-        scorer: Scorer = build_scorer(STAGE1, 30, 3, seed=3)
-        scorer.load_state_dict(load_weights(tmp_path / "fold0"))
+        scorer = plan.load_retrievers(plan.folds[0], plan.fold_retrievers[0]).first
         expected = top_k(scorer, queries, 5, drop=rest.known("train"))
         assert np.array_equal(made.candidates.entities, expected.entities)
         assert made.manifest.digest == towns.digest, "they belong to the whole knowledge base"
-        assert (made.manifest.model, made.manifest.known) == ("complex, without fold 0 of 4", "drop")
+        assert (made.manifest.model, made.manifest.known) == ("complex", "drop")
 
     def test_of_several_folds_stand_one_after_the_other(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        one, two = crossfit(towns, tmp_path / "one"), crossfit(towns, tmp_path / "two", use=2)
+        one, two = crossfit(towns, tmp_path), crossfit(towns, tmp_path, crossfit={"held_out_folds": 2})
         assert np.array_equal(two.candidates.entities[: len(one)], one.candidates.entities)
         assert len(two) > len(one)
-        assert sorted(path.name for path in (tmp_path / "two").iterdir()) == ["fold0", "fold1"]
 
     def test_a_fold_may_train_for_fewer_epochs(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        plan = CrossfitConfig(folds=4, epochs=1)
-        crossfit_folds(towns, STAGE1, LISTS, plan, tmp_path, validate_on=valid_mrr, seed=3)
-        one = Stage1Config.model_validate(STAGE1.model_dump() | {"epochs": 1})
-        again = CrossfitConfig(folds=4)
-        crossfit_folds(towns, one, LISTS, again, tmp_path, validate_on=valid_mrr, seed=3)  # the same training
+        shorter = plan_of(towns, tmp_path, crossfit={"epochs": 1})
+        all_short = plan_of(towns, tmp_path, stage1=STAGE1 | {"epochs": 1})
+        one, other, longer = (
+            plan.fold_retrievers[0]["stage1"].key for plan in (shorter, all_short, plan_of(towns, tmp_path))
+        )
+        assert one == other, "the same training"
+        assert one != longer
 
     def test_may_be_those_of_a_sample_of_the_queries(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        whole = crossfit(towns, tmp_path / "whole")
+        whole = crossfit(towns, tmp_path)
         for n in (4, 6, 4):  # in one folder: lists of another sample are made again
-            few = LISTS.model_copy(update={"queries": n})
-            plan = CrossfitConfig(folds=4)
-            (fold,) = crossfit_folds(towns, STAGE1, few, plan, tmp_path / "few", validate_on=valid_mrr, seed=3)
+            few = crossfit(towns, tmp_path, queries=n)
             asked = list(zip(whole.queries.entity, whole.queries.relation, strict=True))
-            sample = list(zip(fold.lists.queries.entity, fold.lists.queries.relation, strict=True))
+            sample = list(zip(few.queries.entity, few.queries.relation, strict=True))
             places = [asked.index(query) for query in sample]
             assert len(places) == n < len(asked)
             assert places == sorted(set(places))
-            assert np.array_equal(fold.lists.candidates.entities, whole.candidates.entities[places])
+            assert np.array_equal(few.candidates.entities, whole.candidates.entities[places])
 
     def test_out_of_time_they_go_on_where_they_were(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        whole = crossfit(towns, tmp_path / "whole", use=2)
+        two = {"held_out_folds": 2}
+        whole = crossfit(towns, tmp_path / "whole", crossfit=two)
         stops = 0
         while True:
             try:
-                made = crossfit(towns, tmp_path / "cut", use=2, deadline=Deadline(at=0))
+                made = crossfit(towns, tmp_path / "cut", crossfit=two, deadline=Deadline(at=0))
                 break
             except OutOfTime:
                 stops += 1
@@ -173,28 +179,41 @@ class TestPoison:
         facts[where, 1] = (facts[where, 1] + 1) % 3
         return with_splits(kb, train=facts)
 
-    def test_in_the_fold_changes_no_weight_of_its_stage_1(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        other = self.poisoned(towns, inside=True)
-        made = {kb.digest: crossfit(kb, tmp_path / kb.digest) for kb in (towns, other)}
-        assert len(made) == 2, "the poison must be there"
-        weights = [(tmp_path / digest / "fold0" / "best.safetensors").read_bytes() for digest in made]
-        assert weights[0] == weights[1]
+    @staticmethod
+    def weights(kb: KnowledgeBase, folder: Path) -> bytes:
+        """Those of the Stage 1 that has not seen the first fold."""
+        plan = plan_of(kb, folder)
+        return (plan.store.get(plan.fold_retrievers[0]["stage1"]) / "best.safetensors").read_bytes()
 
-    def test_outside_the_fold_does_change_them(self, towns: KnowledgeBase, tmp_path: Path) -> None:
-        """So that the test above is able to fail."""
-        other = self.poisoned(towns, inside=False)
-        for kb in (towns, other):
-            crossfit(kb, tmp_path / kb.digest)
-        weights = [(tmp_path / kb.digest / "fold0" / "best.safetensors").read_bytes() for kb in (towns, other)]
-        assert weights[0] != weights[1]
+    @pytest.mark.parametrize("inside", [True, False])
+    def test_in_the_fold_changes_no_weight_of_its_stage_1_and_outside_it_does(
+        self, towns: KnowledgeBase, tmp_path: Path, inside: bool
+    ) -> None:
+        other = self.poisoned(towns, inside=inside)
+        assert other.digest != towns.digest, "the poison must be there"
+        assert (self.weights(towns, tmp_path) == self.weights(other, tmp_path)) == inside
 
 
 class TestSettings:
     def test_no_more_folds_are_held_out_than_there_are(self) -> None:
-        with pytest.raises(ConfigError, match="use: 5 of 4 folds cannot be held out"):
-            CrossfitConfig.parse({"folds": 4, "use": 5}, source="here")
+        with pytest.raises(ConfigError, match="held_out_folds: 5 of 4 folds cannot be held out"):
+            CrossfitConfig.parse({"folds": 4, "held_out_folds": 5}, source="here")
 
     def test_without_crossfit_dropping_what_is_known_leaves_nothing_to_learn(self) -> None:
         with pytest.raises(ConfigError, match="set known: keep, or crossfit"):
             CandidatesConfig.parse({"crossfit": None, "known": "drop"}, source="here")
         assert CandidatesConfig.parse({"crossfit": None, "known": "keep"}, source="here").crossfit is None
+
+    @pytest.mark.parametrize(("lists", "crossfit", "held_out"), [(None, {}, True), (None, None, False), ("mine", {}, False)])
+    def test_lists_are_held_out_when_a_fold_of_ours_makes_them(self, lists: Any, crossfit: Any, held_out: bool) -> None:
+        values = {"lists": lists, "crossfit": crossfit, "known": "keep"}
+        assert CandidatesConfig.parse(values, source="here").held_out == held_out
+
+    @pytest.mark.parametrize(("group", "old", "new"), [(CrossfitConfig, "use", "held_out_folds"), (CandidatesConfig, "also", "extra_retrievers")])
+    def test_earlier_names_say_what_they_are_called_now(self, group: Any, old: str, new: str) -> None:
+        with pytest.raises(ConfigError, match=f"{old} is called otherwise now: {new}"):
+            group.parse({old: 1}, source="here")
+
+    def test_stage_1_is_no_name_of_an_extra_retriever(self) -> None:
+        with pytest.raises(ConfigError, match="take another name"):
+            CandidatesConfig.parse({"extra_retrievers": {"stage1": {"model": "rules"}}}, source="here")

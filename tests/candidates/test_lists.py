@@ -8,12 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from cear.candidates import Lists, Manifest, Retrievers, distinct_lists, labels, make_lists, sample_queries
-from cear.candidates.lists import Known
+from cear.candidates import (
+    Known,
+    Lists,
+    Manifest,
+    Retrievers,
+    distinct_lists,
+    joined,
+    labels,
+    make_lists,
+    sample_queries,
+)
+from cear.core.context import Context
 from cear.core.errors import MismatchError
-from cear.core.types import NO_ENTITY, Candidates, Queries
+from cear.core.types import NO_ENTITY, Candidates, Ints, Queries
 from cear.data import KnowledgeBase
-from cear.retrieval import Scorer, Stage1Config, build_scorer
+from cear.retrieval import ComplExConfig, RowsConfig, Scorer
 
 MANIFEST = Manifest("towns", "digest", "train", 3, "keep", "nobody")
 
@@ -28,12 +38,12 @@ def lists_of(entity: list[int], relation: list[int], entities: list[list[int]]) 
 def make(scorer: Scorer, kb: KnowledgeBase, queries: Queries, *, k: int, known: Known) -> Lists:
     """Lists of Stage 1 alone."""
     manifest = Manifest(kb.name, kb.digest, "test", k, known, "complex")
-    return make_lists(Retrievers(kb, scorer, {}), queries, manifest)
+    return make_lists(Retrievers(kb, scorer), queries, manifest)
 
 
 @pytest.fixture
-def scorer() -> Scorer:
-    return build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3)
+def scorer(towns: KnowledgeBase) -> Scorer:
+    return ComplExConfig(rank=4, embedding=RowsConfig(scale=0.5)).build(towns, Context())
 
 
 class TestSampling:
@@ -57,14 +67,17 @@ class TestMaking:
         class Counting:
             n_entities, asked = 30, 0
 
-            def score_all(self, queries: Queries, among: Tensor | None = None) -> Tensor:
+            def score_all(self, queries: Queries, among: Ints | None = None) -> Tensor:
                 self.asked += len(queries)
                 return scorer.score_all(queries, among)
+
+            def score_candidates(self, queries: Queries, entities: Ints) -> Tensor:
+                return scorer.score_candidates(queries, entities)
 
         queries, counting = towns.queries("test"), Counting()
         twice = Queries(np.tile(queries.entity, 2), np.tile(queries.relation, 2))
         manifest = Manifest(towns.name, towns.digest, "test", 5, "drop", "complex")
-        made = make_lists(Retrievers(towns, counting, {}), twice, manifest)
+        made = make_lists(Retrievers(towns, counting), twice, manifest)
         assert counting.asked == len(set(zip(queries.entity, queries.relation, strict=True)))
         expected = make(scorer, towns, queries, k=5, known="drop").candidates.entities
         assert np.array_equal(made.candidates.entities, np.tile(expected, (2, 1)))
@@ -112,6 +125,16 @@ class TestLists:
         assert some.queries.entity.tolist() == [9, 7]
         assert some.queries.relation.tolist() == [2, 0]
         assert some.candidates.entities.tolist() == [[5, 6], [1, 2]]
+        assert some.extra.shape == (2, 2, 0), "nobody beside Stage 1"
+
+    def test_extra_scores_stay_with_their_candidates(self) -> None:
+        plain = lists_of([7, 8, 9], [0, 1, 2], [[1, 2], [3, 4], [5, 6]])
+        extra = np.arange(6.0).reshape(3, 2, 1)
+        lists = Lists(plain.queries, plain.candidates, MANIFEST, extra)
+        assert lists[np.array([2, 0])].extra[..., 0].tolist() == [[4, 5], [0, 1]]
+        assert joined([lists[:1], lists[1:]]).extra[..., 0].tolist() == extra[..., 0].tolist()
+        once, place = distinct_lists(joined([lists, lists]))
+        assert once[place].extra[..., 0].tolist() == extra[..., 0].tolist() * 2
 
 
 class TestLabels:

@@ -102,6 +102,8 @@ class TestRun:
         first, second = (cear_("run", place / "towns.yaml", "--out", place / "run") for _ in range(2))
         assert first.code == 0
         assert first.out == second.out
+        assert "0 of them made now" in second.out
+        assert "reused: stage1" in second.out
         assert "MRR" in first.out
         assert "24 queries" in first.out
 
@@ -114,6 +116,14 @@ class TestRun:
     def test_the_record_goes_where_the_user_wants_it(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
         cear_("run", place / "towns.yaml", "--out", place / "run", "--json", tmp_path / "record.json")
         assert_shape(json.loads((tmp_path / "record.json").read_text()), split="test", queries=24)
+
+    def test_several_seeds_are_runs_with_mean_and_spread(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        done = cear_("run", place / "towns.yaml", "seed=[0, 1]", "stage1.epochs=1", "--out", tmp_path / "run")
+        assert done.code == 0, done.err
+        assert done.out.count("24 queries") >= 2
+        for seed in (0, 1):
+            assert json.loads((tmp_path / f"run-seed{seed}" / "test.json").read_text())["queries"] == 24
+        assert "mean" in done.out
 
 
 class TestEvaluate:
@@ -217,17 +227,14 @@ class TestTwoStages:
         assert "Error" not in stopped.err
         done = cear_(*command)
         assert done.code == 0
-        files = [folder / "stage2" / "best.safetensors" for folder in (both[1], tmp_path / "run")]
+        heads = "reranker-sequence/*/model/head.safetensors"
+        files = [next((folder / "steps").glob(heads)) for folder in (both[1], tmp_path / "run")]
         assert files[0].read_bytes() == files[1].read_bytes()
 
     def test_eight_bits_answer_nearly_the_same(self, both: tuple[Path, Path], cear_: Cear, tmp_path: Path) -> None:
         pytest.importorskip("onnxruntime")
         done = cear_("evaluate", both[1], "--int8", "--json", tmp_path / "int8.json")
         assert done.code == 0, done.err
-        assert sorted(path.name for path in (both[1] / "stage2" / "int8").iterdir()) == [
-            "encoder.onnx",
-            "made_from.json",
-        ]
         ours, its = (json.loads(path.read_text()) for path in (tmp_path / "int8.json", both[1] / "test.json"))
         assert ours["stage1"] == its["stage1"]
         assert ours["stage2"]["both"]["mrr"] == pytest.approx(its["stage2"]["both"]["mrr"], abs=0.1)
@@ -288,8 +295,8 @@ class TestErrors:
 
     def test_a_damaged_run(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
         copy = shutil.copytree(place / "run", tmp_path / "copy")
-        (copy / "stage1" / "best.safetensors").write_bytes(b"")
-        self.refused(cear_("evaluate", copy), "best.safetensors cannot be read", "delete the folder")
+        next((copy / "steps").glob("retriever-complex/*/best.safetensors")).write_bytes(b"")
+        self.refused(cear_("ask", copy, "Town 7", "lies in"), "best.safetensors cannot be read", "delete the folder")
 
     def test_a_bad_line_in_the_data_unless_it_may_be_skipped(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
         data = shutil.copytree(place / "towns", tmp_path / "data")
@@ -329,16 +336,17 @@ class TestHelp:
 
 def test_the_demo_trains_measures_and_answers(cear_: Cear, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     full = cear.config.load_config
-    quick = ["stage1.epochs=1", "stage1.rank=4", "candidates.k=2", "candidates.crossfit.use=1"]
-    quick += ["reranker.lists=16", "reranker.validate_facts=4", "reranker.text=false"]
+    quick = ["stage1.epochs=1", "stage1.rank=4", "candidates.k=2", "candidates.crossfit.held_out_folds=1"]
+    quick += ["reranker.lists_per_epoch=16", "reranker.validate_facts=4", "reranker.text=false"]
     monkeypatch.setattr(cear.config, "load_config", lambda path, overrides=(): full(path, [*overrides, *quick]))
+    monkeypatch.setenv("CEAR_CACHE", str(tmp_path / "cache"))
     done = cear_("demo", "--out", tmp_path / "demo")
     assert done.code == 0, done.err
     assert "MRR" in done.out
     assert "put first" in done.out, "what re-ranking changed is shown"
     assert "⟨?, capital of, Denmark⟩" in done.out
-    for stage in ("stage1", "stage2"):
-        assert (tmp_path / "demo" / stage / "training.json").exists()
+    again = cear_("demo", "--out", tmp_path / "again")
+    assert "0 of them made now" in again.out, "named data shares its steps"
 
 
 def test_end_to_end_in_a_process_of_its_own(place: Path, tmp_path: Path) -> None:

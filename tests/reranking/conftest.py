@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from cear.candidates import Lists, Manifest, Retrievers, make_lists
+from cear.core.context import Context
 from cear.data import KnowledgeBase
-from cear.reranking import SequenceConfig, SequenceReranker
-from cear.retrieval import Stage1Config, build_scorer
+from cear.reranking import SequenceConfig, SequenceReranker, Upstream
+from cear.retrieval import ComplExConfig, RowsConfig
 
 SMALL: dict[str, Any] = {"hidden": 8, "max_tokens": 200, "text": "name"}
 
@@ -18,9 +19,9 @@ SMALL: dict[str, Any] = {"hidden": 8, "max_tokens": 200, "text": "name"}
 @pytest.fixture
 def lists(towns: KnowledgeBase) -> Lists:
     """Six candidates for each training query, by a Stage 1 that knows nothing."""
-    scorer = build_scorer(Stage1Config(rank=4, init_scale=0.5), 30, 3, seed=5)
+    scorer = ComplExConfig(rank=4, embedding=RowsConfig(scale=0.5)).build(towns, Context(seed=5))
     manifest = Manifest("towns", towns.digest, "train", 6, "keep", "random")
-    return make_lists(Retrievers(towns, scorer, {}), towns.known("train").queries, manifest)
+    return make_lists(Retrievers(towns, scorer), towns.known("train").queries, manifest)
 
 
 @pytest.fixture
@@ -30,6 +31,6 @@ def reranker_of(towns: KnowledgeBase, encoder_of: Callable[..., str]) -> Callabl
     def make(family: str = "bert", *, positions: int = 64, seed: int = 0, **settings: Any) -> SequenceReranker:
         folder = encoder_of(family, positions)
         config = SequenceConfig.model_validate(SMALL | {"encoder": folder} | settings)
-        return SequenceReranker(towns, config, seed=seed)
+        return config.build(Upstream(towns), Context(seed=seed))
 
     return make

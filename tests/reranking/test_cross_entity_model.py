@@ -5,19 +5,27 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from cear.reranking import SequenceConfig
-from cear.reranking.model import CrossEntityModel, mean_pool
-from cear.reranking.sequences import SequenceBatch
+from cear.reranking.sequence.model import CrossEntityModel, mean_pool
+from cear.reranking.sequence.sequences import SequenceBatch
+
+CPU = torch.device("cpu")
+
+
+def batch_of(tokens: list[list[int]], slots: list[list[int]], k: int) -> SequenceBatch:
+    """Sequences without padding; `slots` says whose each token is."""
+    return SequenceBatch.of(np.array(tokens), np.ones((len(tokens), len(tokens[0])), bool), np.array(slots), k, CPU)
 
 
 def test_mean_pool_on_paper() -> None:
     states = torch.tensor([[[9.0, 9.0], [1.0, 2.0], [3.0, 4.0], [5.0, 0.0]], [[1.0, 1.0]] * 4])
-    slots = torch.tensor([[-1, 0, 0, 2], [-1, -1, -1, -1]])
-    pooled = mean_pool(states, slots, 3)
+    batch = batch_of([[0] * 4] * 2, [[-1, 0, 0, 2], [-1, -1, -1, -1]], 3)
+    pooled = mean_pool(states, batch)
     assert pooled.tolist() == [[[2.0, 3.0], [0.0, 0.0], [5.0, 0.0]], [[0.0, 0.0]] * 3]
 
 
@@ -31,9 +39,7 @@ class Echo(nn.Module):
         return SimpleNamespace(last_hidden_state=input_ids.float().unsqueeze(-1).repeat(1, 1, 2))
 
 
-BATCH = SequenceBatch(
-    torch.tensor([[9, 4, 9, 6, 8]]), torch.ones(1, 5, dtype=torch.bool), torch.tensor([[-1, 0, -1, 1, 1]]), k=2
-)
+BATCH = batch_of([[9, 4, 9, 6, 8]], [[-1, 0, -1, 1, 1]], 2)
 
 
 def test_a_score_is_the_head_of_the_pooled_states() -> None:

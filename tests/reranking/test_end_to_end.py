@@ -10,96 +10,108 @@ import numpy as np
 import pytest
 import torch
 
+from cear.candidates import Lists, Manifest, Retrievers, make_lists
 from cear.config import RunConfig
+from cear.core.context import Context
 from cear.core.errors import ConfigError
-from cear.pipeline import Run, open_run, run
-from cear.reranking import WideConfig, WideReranker
-from cear.retrieval import load_stage1
-from cear.stages import train_second_stage
+from cear.data import KnowledgeBase
+from cear.pipeline import open_run, run
+from cear.reranking import Trained, Upstream, WideConfig, WideReranker, load_reranker, train_phases
+from cear.retrieval import ComplExConfig, RowsConfig
 from cear.texts import TunedVectors
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
-LAST = {"encoder_learning_rate": 1e-3, "vector_learning_rate": 1e-2, "layers": 1, "candidates": 2, "lists": 30}
+LAST = {"encoder_learning_rate": 1e-3, "vector_learning_rate": 1e-2, "layers": 1, "candidates": 2}
+LAST |= {"lists_per_epoch": 30}
+SEED = Context(seed=2)
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory, write_towns: Any, encoder_of: Callable[..., str]) -> RunConfig:
-    values: dict[str, Any] = {"data": str(write_towns(tmp_path_factory.mktemp("towns") / "towns"))}
-    values |= {"stage1": {"rank": 8, "batch": 60, "epochs": 2}}
-    values |= {"candidates": {"k": 6, "crossfit": {"folds": 3, "epochs": 1}}}
-    reranker = {"kind": "wide", "encoder": encoder_of(), "width": 8, "heads": 2, "epochs": 1, "validate_facts": 5}
-    reranker |= {"vectors": True, "end_to_end": LAST, "checkpoint_seconds": 0.0}
-    return RunConfig.model_validate(values | {"reranker": reranker})
+def config(encoder_of: Callable[..., str]) -> WideConfig:
+    small: dict[str, Any] = {"encoder": encoder_of(), "width": 8, "heads": 2, "epochs": 1, "validate_facts": 5}
+    return WideConfig.model_validate(small | {"vectors": True, "end_to_end": LAST, "checkpoint_seconds": 0.0})
 
 
-@pytest.fixture(scope="module", params=["better", "worse"])
+@pytest.fixture(scope="module")
+def upstream(towns: KnowledgeBase) -> Upstream:
+    """A Stage 1 that knows nothing, whose vectors are read."""
+    stage1 = ComplExConfig(rank=4, embedding=RowsConfig(scale=0.5)).build(towns, Context(seed=5))
+    return Upstream(towns, fold_retriever=stage1)
+
+
+@pytest.fixture(scope="module")
+def lists(towns: KnowledgeBase, upstream: Upstream) -> Lists:
+    manifest = Manifest("towns", towns.digest, "train", 6, "keep", "random")
+    stage1: Any = upstream.fold_retriever
+    return make_lists(Retrievers(towns, stage1), towns.known("train").queries, manifest)
+
+
+@pytest.fixture(scope="module", params=["better", "worse", "no better"])
 def outcome(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def done(config: RunConfig, outcome: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run whose last phase is said to be better or worse on validation."""
-    values = iter([0.3, 0.4] if outcome == "better" else [0.4, 0.3])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cear.stages._Look.mrr", lambda *_: next(values))
-        return run(config, tmp_path_factory.mktemp("run"))
+def trained(
+    config: WideConfig,
+    upstream: Upstream,
+    lists: Lists,
+    towns: KnowledgeBase,
+    outcome: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Trained:
+    """A training whose last phase is said to be better or worse on validation."""
+    values = iter({"better": [0.3, 0.4], "worse": [0.4, 0.3], "no better": [0.4, 0.4]}[outcome])
+    features = config.features_of(lists, towns)
+    fresh, folder = config.build(upstream, SEED), tmp_path_factory.mktemp("phases")
+    return train_phases(fresh, lists, features, towns, folder, validate=lambda _: next(values), context=SEED)
 
 
-def test_it_counts_only_where_validation_is_better(done: Run, outcome: str) -> None:
-    assert done.second is not None
-    assert isinstance(done.second.reranker, WideReranker)
-    assert (done.second.reranker.config.end_to_end is not None) == (outcome == "better")
-    details = done.record(done.evaluate("test")).as_json()["details"]["reranker"]
-    assert details["end_to_end"]["kept"] == (outcome == "better")
-    assert (details["valid_mrr"], details["end_to_end"]["valid_mrr"]) in {(0.3, 0.4), (0.4, 0.3)}
+def test_it_counts_only_where_validation_is_better(trained: Trained, outcome: str) -> None:
+    assert isinstance(trained.reranker, WideReranker)
+    assert (trained.reranker.config.end_to_end is not None) == (outcome == "better")
+    assert trained.best == ("end_to_end" if outcome == "better" else "learning")
+    assert [*trained.phases] == ["learning", "end_to_end"]
 
 
-def test_it_opens_to_the_same_run(done: Run) -> None:
-    again = open_run(done.folder)
-    assert again.evaluate("test").summary() == done.evaluate("test").summary()
-    assert again.second is not None
-    assert done.second is not None
-    assert again.second.last_phase == done.second.last_phase
+def test_saved_it_comes_back_the_same(
+    trained: Trained, config: WideConfig, upstream: Upstream, lists: Lists, tmp_path: Path
+) -> None:
+    trained.reranker.save_pretrained(tmp_path)
+    scores = trained.reranker.rerank(lists)
+    for again in (config.load(upstream, tmp_path, SEED), load_reranker(tmp_path, upstream)):
+        np.testing.assert_allclose(again.rerank(lists), scores, atol=1e-6)
 
 
-def test_the_encoder_and_stage_1s_vectors_have_learned_or_are_as_before(done: Run, outcome: str) -> None:
-    assert done.second is not None
-    reranker: Any = done.second.reranker
-    of_fold = load_stage1(done.kb, done.config.stage1, done.folder / "crossfit" / "fold0")
-    settings: Any = done.config.reranker
-    old: Any = WideReranker(done.retrievers, settings, vectors_of=of_fold).end_to_end(settings.end_to_end).model
-    if outcome == "worse":
-        assert not hasattr(reranker.model, "texts")
+def test_the_encoder_and_stage_1s_vectors_have_learned_or_are_as_before(
+    trained: Trained, config: WideConfig, upstream: Upstream, outcome: str
+) -> None:
+    assert config.end_to_end is not None
+    old: Any = config.build(upstream, SEED).end_to_end(config.end_to_end).model
+    model: Any = trained.reranker.model
+    if outcome != "better":
+        assert not hasattr(model, "texts")
+        assert not hasattr(model, "stage1")
         return
-    tuned = reranker.model.texts
+    tuned = model.texts
     assert isinstance(tuned, TunedVectors)
     assert _moved(old.texts.encoder, tuned.encoder) == {"encoder.layer.1"}, "the last layer alone"
     assert (old.texts.remembered - tuned.remembered).abs().max() > 1e-4
-    assert _moved(old.stage1, reranker.model.stage1)
+    assert _moved(old.stage1, model.stage1), "those of the re-ranker; Stage 1 itself, from which `old` is, stays"
     found = tuned.remembered.clone()
     tuned.refresh_cache()
     torch.testing.assert_close(tuned.remembered, found, atol=1e-5, rtol=1e-4)  # what is saved is what it reads
 
 
-def test_interrupted_it_goes_on_to_the_same_weights(config: RunConfig, tmp_path: Path, stopping: Any) -> None:
-    whole = run(config, tmp_path / "whole")
-    cut = tmp_path / "cut"
-    run(config.model_copy(update={"reranker": None}), cut)
-    for part in ("config.yaml", "run.json"):
-        (cut / part).write_bytes((tmp_path / "whole" / part).read_bytes())
-    stops = 0
-    for at in range(2, 200, 5):
-        try:
-            train_second_stage(config, config.reranker, whole.retrievers, cut, progress=stopping(at))  # type: ignore[arg-type]
-            break
-        except KeyboardInterrupt:
-            stops += 1
-    assert stops
-    assert (cut / "stage2" / "end_to_end" / "checkpoint.safetensors").exists()
-    one, other = (open_run(folder).evaluate("test") for folder in (tmp_path / "whole", cut))
-    assert np.array_equal(one.ranks.above, other.ranks.above)
+def test_a_run_with_it_opens_to_the_same_run(config: WideConfig, tmp_path: Path, write_towns: Any) -> None:
+    values: dict[str, Any] = {"data": str(write_towns(tmp_path / "towns"))}
+    values |= {"stage1": {"rank": 8, "batch": 60, "epochs": 2}, "reranker": config.model_dump()}
+    values |= {"candidates": {"k": 6, "crossfit": {"folds": 3, "epochs": 1}}}
+    done = run(RunConfig.model_validate(values), tmp_path / "run")
+    queries = done.kb.queries("test")
+    np.testing.assert_array_equal(open_run(done.folder).rank(queries).scores, done.rank(queries).scores)
+    assert {*done.plan.reranker_training()["phases"]} == {"learning", "end_to_end"}
 
 
 def test_it_needs_something_before_the_network() -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from cear.candidates import CandidatesConfig, CrossfitConfig
 from cear.config import RunConfig
-from cear.reranking import SequenceConfig, SequenceReranker, WideConfig
+from cear.reranking import EndToEndConfig, SequenceConfig, SequenceReranker, Upstream, WideConfig, load_reranker
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reranking.md").read_text(encoding="utf-8")
 WIDE = (Path(__file__).parents[2] / "docs" / "wide.md").read_text(encoding="utf-8")
@@ -34,10 +34,15 @@ def test_every_setting_of_the_wide_one_is_on_its_page(name: str) -> None:
     assert re.search(rf"`{name}[`:]", WIDE)
 
 
+@pytest.mark.parametrize("name", EndToEndConfig.model_fields)
+def test_every_setting_of_the_last_phase_is_in_its_section(name: str) -> None:
+    assert f"`{name}`" in WIDE.partition("## End to end")[2].partition("\n## ")[0]
+
+
 def test_the_configuration_of_the_wide_one_is_one() -> None:
     config = RunConfig.model_validate(yaml.safe_load(code("yaml", WIDE)))
     assert isinstance(config.reranker, WideConfig)
-    assert config.candidates.also["rules"].model == "rules"
+    assert config.candidates.extra_retrievers["rules"].model == "rules"
 
 
 def test_the_configuration_is_one() -> None:
@@ -54,5 +59,5 @@ def test_lists_of_your_own_are_read_and_learned_from(
     names: dict[str, Any] = {}
     source = code("python").replace('"demo"', repr(str(write_towns(tmp_path / "towns"))))
     exec(compile(source.replace("SequenceConfig(", small), "reranking.md", "exec"), names)
-    assert names["state"].epoch == 1
-    assert SequenceReranker.from_pretrained(tmp_path / "mine" / "model", names["kb"])
+    assert names["trained"].phases["learning"].epoch == 1
+    assert isinstance(load_reranker(tmp_path / "mine" / "model", Upstream(names["kb"])), SequenceReranker)

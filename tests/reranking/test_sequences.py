@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cear.core.errors import ConfigError
 from cear.core.types import NO_ENTITY, Queries, Ragged
-from cear.reranking.sequences import Assembler
-from cear.reranking.surface import SurfaceForms
+from cear.reranking.sequence.sequences import Assembler, SequenceBatch
+from cear.reranking.sequence.surface import SurfaceForms
 from cear.texts import SpecialTokens
 
 CLS, SEP, PAD, SPC, TAIL, HEAD = 101, 102, 0, 103, 104, 105
@@ -24,6 +25,13 @@ def assembler(*, width: int = 10, positions: int = 512, entities: list[list[int]
     return Assembler(forms, SPECIAL, width=width, positions=positions)
 
 
+def slots(batch: SequenceBatch) -> list[list[int]]:
+    """The candidate of each token, -1 for those of no candidate."""
+    whose = torch.full((batch.tokens.numel(),), -1)
+    whose[batch.token] = batch.owner % batch.k
+    return whose.view(batch.tokens.shape).tolist()
+
+
 def queries(*pairs: tuple[int, int]) -> Queries:
     return Queries(np.array([e for e, _ in pairs]), np.array([r for _, r in pairs]))
 
@@ -35,17 +43,19 @@ class TestAssembling:
             [CLS, 20, 21, SPC, TAIL, 50, 51, SEP, 30, 31, 32, SEP, 10, SEP],
             [CLS, 10, SPC, HEAD, 60, SEP, 20, 21, SEP, PAD, PAD, PAD, PAD, PAD],
         ]
-        assert batch.slots.tolist() == [
+        assert slots(batch) == [
             [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, -1, 1, -1],
             [-1, -1, -1, -1, -1, -1, 0, 0, -1, -1, -1, -1, -1, -1],
         ]
         assert batch.mask.tolist() == [[True] * 14, [True] * 9 + [False] * 5]
         assert batch.k == 2
+        assert batch.owner.tolist() == [0, 0, 0, 1, 2, 2], "candidates are counted through all sequences"
+        assert batch.counts.tolist() == [3, 1, 2, 1], "a padded place counts 1, so that nothing is divided by 0"
 
     def test_a_padded_place_takes_no_token_wherever_it_stands(self) -> None:
         batch = assembler().assemble(queries((0, 0)), np.array([[NO_ENTITY, 0, NO_ENTITY, 1]]))
         assert batch.tokens[0].tolist()[7:] == [10, SEP, 20, 21, SEP]
-        assert batch.slots[0].tolist()[7:] == [1, -1, 3, 3, -1]
+        assert slots(batch)[0][7:] == [1, -1, 3, 3, -1]
 
     def test_an_entity_that_asks_may_be_its_own_candidate(self) -> None:
         batch = assembler().assemble(queries((0, 1)), np.array([[0]]))
@@ -74,7 +84,7 @@ class TestTooLong:
         ]
         shortest = assembler(width=3, positions=15).assemble(self.ASKED, self.LIST)
         assert shortest.tokens[0].tolist() == [CLS, 30, SPC, TAIL, 50, SEP, 10, SEP, 20, SEP, 30, SEP]
-        assert set(shortest.slots[0].tolist()) == {-1, 0, 1, 2}, "no candidate is lost"
+        assert set(slots(shortest)[0]) == {-1, 0, 1, 2}, "no candidate is lost"
 
     def test_it_says_which_lists_are_shortened(self) -> None:
         asked, entities = queries((2, 0), (0, 1)), np.array([[0, 1, 2], [0, 0, 0]])
@@ -114,7 +124,8 @@ class TestTooLong:
         batch, widths, lengths = (f(asked, entities) for f in (made.assemble, made.widths, made.lengths))
         assert (lengths <= positions).all()
         assert batch.mask.sum(1).tolist() == lengths.tolist()
+        whose = torch.tensor(slots(batch))
         for row, (_, _, found) in enumerate(rows):
             for slot, candidate in enumerate(found):
-                tokens = batch.tokens[row][batch.slots[row] == slot].tolist()
+                tokens = batch.tokens[row][whose[row] == slot].tolist()
                 assert tokens == names[candidate][: widths[row]]

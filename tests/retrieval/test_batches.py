@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from cear.data import KnowledgeBase, KnownAnswers
 from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
 
 N_ENTITIES, N_RELATIONS = 12, 3
+CPU = torch.device("cpu")
 
 
 def known_of(seed: int, n_facts: int = 40) -> KnownAnswers:
@@ -91,7 +93,7 @@ class TestCompetitors:
             assert np.isin(batch.answers.values, batch.among).all()
             assert (np.diff(batch.among) > 0).all(), "ascending, nobody twice"
             assert negatives <= len(batch.among) <= negatives + len(batch.answers.values)
-            rows, columns = batch.cells
+            rows, columns = batch.cells(CPU)
             assert np.array_equal(batch.among[columns.numpy()], batch.answers.values)
             assert np.array_equal(rows.numpy(), batch.answers.rows)
 
@@ -110,8 +112,8 @@ def test_a_batch_lists_its_facts_and_counts_on_paper() -> None:
     queries = Queries(np.array([3, 8]), np.array([0, 5]))
     batch = Batch(queries, Ragged(np.array([0, 2, 3]), np.array([4, 7, 1])), np.array([1, 4, 6, 7]))
     assert batch.facts.tolist() == [[3, 0, 4], [3, 0, 7], [8, 5, 1]]
-    assert [part.tolist() for part in batch.cells] == [[0, 0, 1], [1, 3, 0]]
-    assert batch.counts.tolist() == [2.0, 1.0]
+    assert [part.tolist() for part in batch.cells(CPU)] == [[0, 0, 1], [1, 3, 0]]
+    assert batch.counts(CPU).tolist() == [2.0, 1.0]
 
 
 def test_subsampling_weighs_a_fact_by_the_answers_of_its_two_questions() -> None:
@@ -138,3 +140,21 @@ def test_the_weights_of_a_batch_are_those_of_its_facts(towns: KnowledgeBase) -> 
         rows = [place[e, r] for e, r in zip(batch.queries.entity, batch.queries.relation, strict=True)]
         offsets = known.answers.offsets
         assert np.array_equal(batch.weights, np.concatenate([every[offsets[i] : offsets[i + 1]] for i in rows]))
+
+
+class TestParts:
+    """A batch in parts: nobody is lost, nobody counts twice, and everybody competes in each of them."""
+
+    @given(st.integers(0, 1000), st.integers(1, 12), st.booleans())
+    @settings(max_examples=30, deadline=None)
+    def test_they_hold_the_facts_and_weights_of_the_whole(self, seed: int, parts: int, weighed: bool) -> None:
+        known = known_of(seed)
+        weights = subsampling_weights(known, N_RELATIONS) if weighed else None
+        batch = next(TrainingQueries(known, N_ENTITIES, size=7, negatives=4, seed=0, weights=weights).epoch(0))
+        split = batch.split(parts)
+        assert len(split) == min(parts, len(batch.queries))
+        assert np.array_equal(np.concatenate([part.facts for part in split]), batch.facts)
+        assert sum(part.weight for part in split) == pytest.approx(batch.weight)
+        assert all(part.among is batch.among for part in split)
+        if weighed:
+            assert np.array_equal(np.concatenate([part.weights for part in split]), batch.weights)

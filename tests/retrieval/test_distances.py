@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from cear.retrieval.distances import Distance
+from cear.retrieval import distances
+from cear.retrieval.distances import Distance, plain_sum_of_moduli, sum_of_moduli
 
 KINDS = ["euclidean", "real moduli", "complex moduli"]
 
@@ -86,6 +87,30 @@ class TestEveryDistance:
             runs.append([distances, *torch.autograd.grad(distances.square().sum(), (queries, entities))])
         for again in runs[1:]:
             assert all(torch.equal(a, b) for a, b in zip(runs[0], again, strict=True))
+
+
+@pytest.mark.parametrize("complex_pairs", [False, True], ids=["real", "complex"])
+class TestPlain:
+    """What other devices compute is what the kernels compute."""
+
+    @pytest.fixture(autouse=True, params=[1, 4, 10**9], ids=["a query a block", "some", "all"])
+    def block(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(distances, "rows_within", lambda _: request.param)
+
+    def test_forward_and_backward(self, complex_pairs: bool) -> None:
+        weight, found = points(7, 4, width=11), []
+        for compute in (sum_of_moduli, plain_sum_of_moduli):
+            x, y = points(7, 2).requires_grad_(), points(11, 3).requires_grad_()
+            computed = compute(x, y, complex_pairs=complex_pairs)
+            found.append([computed, *torch.autograd.grad((computed * weight).sum(), (x, y))])
+        for kernel, plain in zip(*found, strict=True):
+            torch.testing.assert_close(plain, kernel, atol=1e-5, rtol=1e-5)
+
+    def test_points_that_coincide_pull_on_nobody(self, complex_pairs: bool) -> None:
+        x, y = torch.zeros(2, 4, requires_grad=True), torch.zeros(3, 4, requires_grad=True)
+        computed = plain_sum_of_moduli(x, y, complex_pairs=complex_pairs)
+        assert computed.abs().max() < 1e-9
+        assert all((gradient == 0).all() for gradient in torch.autograd.grad(computed.sum(), (x, y)))
 
 
 class TestThreads:

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from cear.core.types import Queries, Ragged
 from cear.retrieval.batches import Batch
-from cear.retrieval.config import LossConfig
-from cear.retrieval.losses import LOSSES, bce, info_nce, self_adversarial, softmax
+from cear.retrieval.losses import LOSSES, BceLoss, InfoNceLoss, Loss, SelfAdversarialLoss, SoftmaxLoss
 
-CONFIG = LossConfig()
+softmax, bce, self_adversarial, info_nce = KINDS = SoftmaxLoss(), BceLoss(), SelfAdversarialLoss(), InfoNceLoss()
 
 
 def batch_of(answers: list[list[int]], among: list[int] | None = None) -> Batch:
@@ -43,13 +42,13 @@ def per_fact_cross_entropy(scores: torch.Tensor, answers: list[list[int]]) -> to
 
 
 def test_every_loss_is_covered_here() -> None:
-    assert set(LOSSES.values()) == {softmax, bce, self_adversarial, info_nce}
+    assert {type(loss) for loss in KINDS} == set(LOSSES.values())
 
 
 class TestSoftmax:
     def test_a_golden_case(self) -> None:
         scores = torch.tensor([[0.0, math.log(2), math.log(3)], [5.0, 5.0, 5.0]])  # P = 1/6, 2/6, 3/6 and thirds
-        loss = softmax(scores, batch_of([[1, 2], [0]]), CONFIG)
+        loss = softmax(scores, batch_of([[1, 2], [0]]))
         assert loss.item() == pytest.approx((math.log(3) + math.log(2) + math.log(3)) / 3)
 
     @given(st.integers(0, 10_000))
@@ -57,7 +56,7 @@ class TestSoftmax:
     def test_grouping_by_query_is_the_mean_over_facts_in_value_and_gradient(self, seed: int) -> None:
         scores, answers = random_case(seed)
         ours, reference = (scores.clone().requires_grad_() for _ in range(2))
-        loss = softmax(ours, batch_of(answers), CONFIG)
+        loss = softmax(ours, batch_of(answers))
         expected = per_fact_cross_entropy(reference, answers)
         (2.5 * loss).backward()  # a factor, for the gradient must pass on what comes from above
         (2.5 * expected).backward()
@@ -68,18 +67,18 @@ class TestSoftmax:
         scores, answers = random_case(1)
         batch = batch_of(answers)
         moving = scores.clone().requires_grad_()
-        softmax(moving, batch, CONFIG).backward()
+        softmax(moving, batch).backward()
         assert moving.grad is not None
         step = 1e-5
         for cell in [(0, 0), (2, 3), (4, 6)]:
             nudge = torch.zeros_like(scores)
             nudge[cell] = step
-            slope = (softmax(scores + nudge, batch, CONFIG) - softmax(scores - nudge, batch, CONFIG)) / (2 * step)
+            slope = (softmax(scores + nudge, batch) - softmax(scores - nudge, batch)) / (2 * step)
             assert moving.grad[cell].item() == pytest.approx(slope.item(), abs=1e-7)
 
     def test_huge_scores_do_not_overflow(self) -> None:
         scores = torch.tensor([[1e4, 0.0, -1e4]], requires_grad=True)
-        loss = softmax(scores, batch_of([[1]]), CONFIG)
+        loss = softmax(scores, batch_of([[1]]))
         loss.backward()
         assert loss.item() == 1e4
         assert scores.grad is not None
@@ -87,7 +86,7 @@ class TestSoftmax:
 
     def test_a_second_backward_is_refused_rather_than_wrong(self) -> None:
         scores = torch.zeros(1, 3, requires_grad=True)
-        loss = softmax(scores, batch_of([[1]]), CONFIG)
+        loss = softmax(scores, batch_of([[1]]))
         loss.backward(retain_graph=True)
         with pytest.raises(RuntimeError, match="inplace operation"):
             loss.backward()
@@ -96,30 +95,30 @@ class TestSoftmax:
         scores, answers = random_case(2)
         before = scores.clone()
         moving = scores.requires_grad_()
-        softmax(moving, batch_of(answers), CONFIG).backward()
+        softmax(moving, batch_of(answers)).backward()
         assert torch.equal(scores, before)
 
 
-@pytest.mark.parametrize("kind", sorted(LOSSES))
+@pytest.mark.parametrize("loss", KINDS, ids=list(LOSSES))
 class TestSampled:
-    def test_with_every_entity_drawn_the_loss_is_the_full_one(self, kind: str) -> None:
+    def test_with_every_entity_drawn_the_loss_is_the_full_one(self, loss: Loss) -> None:
         scores, answers = random_case(3)
         everybody = list(range(scores.shape[1]))
-        full = LOSSES[kind](scores, batch_of(answers), CONFIG)
-        assert torch.equal(LOSSES[kind](scores, batch_of(answers, among=everybody), CONFIG), full)
+        full = loss(scores, batch_of(answers))
+        assert torch.equal(loss(scores, batch_of(answers, among=everybody)), full)
 
-    def test_with_some_the_loss_is_that_of_their_columns(self, kind: str) -> None:
+    def test_with_some_the_loss_is_that_of_their_columns(self, loss: Loss) -> None:
         scores, _ = random_case(4)
         answers, among = [[1], [1, 5], [4], [5], [1]], [1, 2, 4, 5]
         renamed = [[among.index(answer) for answer in row] for row in answers]
-        sampled = LOSSES[kind](scores[:, among], batch_of(answers, among=among), CONFIG)
-        assert torch.equal(sampled, LOSSES[kind](scores[:, among], batch_of(renamed), CONFIG))
+        sampled = loss(scores[:, among], batch_of(answers, among=among))
+        assert torch.equal(sampled, loss(scores[:, among], batch_of(renamed)))
 
 
 class TestBce:
     def test_a_golden_case(self) -> None:
         # σ(0) = 1/2 in every cell: six cells of log 2, over three facts.
-        loss = bce(torch.zeros(2, 3), batch_of([[1, 2], [0]]), CONFIG)
+        loss = bce(torch.zeros(2, 3), batch_of([[1, 2], [0]]))
         assert loss.item() == pytest.approx(2 * math.log(2))
 
     @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -130,7 +129,7 @@ class TestBce:
             labels[row, found] = 1
         labels = (1 - smoothing) * labels + smoothing / scores.shape[1]
         total = torch.nn.functional.binary_cross_entropy(scores.sigmoid(), labels, reduction="sum")
-        loss = bce(scores, batch_of(answers), LossConfig(kind="bce", label_smoothing=smoothing))
+        loss = BceLoss(label_smoothing=smoothing)(scores, batch_of(answers))
         torch.testing.assert_close(loss, total / sum(map(len, answers)))
 
 
@@ -160,20 +159,21 @@ class TestSelfAdversarial:
     @pytest.mark.parametrize(("margin", "temperature"), [(9.0, 1.0), (0.0, 0.5), (6.0, 0.0), (2.0, 3.0)])
     def test_it_is_the_literal_loop(self, margin: float, temperature: float) -> None:
         scores, answers = random_case(6)
-        config = LossConfig(kind="self_adversarial", margin=margin, temperature=temperature)
-        loss = self_adversarial(scores, batch_of(answers), config)
+        loss = SelfAdversarialLoss(margin=margin, temperature=temperature)(scores, batch_of(answers))
         assert loss.item() == pytest.approx(self.literal(scores, answers, margin, temperature))
 
     def test_facts_count_by_their_weights(self) -> None:
         scores, answers = random_case(6)
         batch = batch_of(answers)
         weights = np.linspace(0.5, 2.0, len(batch.answers.values))
-        loss = self_adversarial(scores, replace(batch, weights=weights), CONFIG)
-        assert loss.item() == pytest.approx(self.literal(scores, answers, CONFIG.margin, 1.0, weights.tolist()))
+        loss = self_adversarial(scores, replace(batch, weights=weights))
+        assert loss.item() == pytest.approx(
+            self.literal(scores, answers, self_adversarial.margin, 1.0, weights.tolist())
+        )
 
     def test_no_gradient_flows_through_the_weights_of_negatives(self) -> None:
         scores = torch.tensor([[0.0, 1.0, 3.0]], requires_grad=True)
-        self_adversarial(scores, batch_of([[0]]), LossConfig(margin=0.0)).backward()
+        SelfAdversarialLoss(margin=0.0)(scores, batch_of([[0]])).backward()  # type: ignore[no-untyped-call]
         assert scores.grad is not None
         # ½ p(e) σ(s(e)): the derivative with p held still.
         weight = torch.tensor([1.0, 3.0]).softmax(0)
@@ -181,7 +181,7 @@ class TestSelfAdversarial:
 
     def test_a_query_that_every_candidate_answers_has_no_negatives(self) -> None:
         scores = torch.tensor([[0.5, -0.5], [0.0, 1.0]], requires_grad=True)
-        loss = self_adversarial(scores, batch_of([[0, 1], [0]]), CONFIG)
+        loss = self_adversarial(scores, batch_of([[0, 1], [0]]))
         loss.backward()
         assert scores.grad is not None
         assert torch.isfinite(loss)
@@ -192,17 +192,17 @@ class TestInfoNce:
     def test_a_golden_case(self) -> None:
         # Odds of answer : others. Query 0: 2:1 and 3:1, for 2 and 3 do not compete; query 1: 5:(5 + 5).
         scores = torch.tensor([[0.0, math.log(2), math.log(3)], [5.0, 5.0, 5.0]])
-        loss = info_nce(scores, batch_of([[1, 2], [0]]), CONFIG)
+        loss = info_nce(scores, batch_of([[1, 2], [0]]))
         assert loss.item() == pytest.approx((math.log(3 / 2) + math.log(4 / 3) + math.log(3)) / 3)
 
     def test_with_one_answer_a_query_it_is_softmax(self) -> None:
         scores, _ = random_case(3)
         batch = batch_of([[1], [0], [6], [2], [2]])
-        torch.testing.assert_close(info_nce(scores, batch, CONFIG), softmax(scores, batch, CONFIG))
+        torch.testing.assert_close(info_nce(scores, batch), softmax(scores, batch))
 
     def test_a_query_that_every_candidate_answers_teaches_nothing(self) -> None:
         scores = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-        info_nce(scores, batch_of([[0, 1], [1]]), CONFIG).backward()  # type: ignore[no-untyped-call]
+        info_nce(scores, batch_of([[0, 1], [1]])).backward()  # type: ignore[no-untyped-call]
         assert scores.grad is not None
         assert (scores.grad[0] == 0).all()
         assert (scores.grad[1] != 0).all()

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from cear.core.types import Ints, Split
 from cear.data import KnowledgeBase, Vocabulary
-from cear.retrieval.config import LstmConfig
-from cear.retrieval.names import UNKNOWN, Names, Words
+from cear.retrieval.embeddings.names import UNKNOWN, Names, Words
 
 FACTS = np.array([[0, 0, 1], [0, 0, 2], [1, 1, 2]])
 
@@ -25,7 +24,7 @@ def kb_of(**splits: Ints) -> KnowledgeBase:
 
 def test_words_on_paper() -> None:
     # Uses in facts: new 2, york 2 + 2, old 2, rome 2; the last three names are in no training fact.
-    words = Names.of(kb_of(), LstmConfig()).entities
+    words = Names.of(kb_of(), tokens=10, min_count=2).entities
     marks, atlantis, new, old, rome, york = range(1, 7)
     assert words.tokens.tolist() == [[new, york], [york, old], [rome, 0], [new, rome], [atlantis, 0], [marks, 0]]
     assert words.lengths.tolist() == [2, 2, 1, 2, 1, 1]
@@ -33,14 +32,14 @@ def test_words_on_paper() -> None:
 
 
 def test_a_word_that_is_used_less_often_is_not_known() -> None:
-    words = Names.of(kb_of(), LstmConfig(min_count=3)).entities
+    words = Names.of(kb_of(), tokens=10, min_count=3).entities
     york = words.tokens[0, 1]
     assert np.flatnonzero(words.known).tolist() == [york]
     assert not words.known[UNKNOWN]
 
 
 def test_relations_stand_forwards_and_then_backwards_after_a_mark() -> None:
-    words = Names.of(kb_of(), LstmConfig(min_count=1)).relations
+    words = Names.of(kb_of(), tokens=10, min_count=1).relations
     # Words by letter after the mark: far, from, here, is, near.
     mark, far, origin, here, verb, near = range(1, 7)
     assert words.tokens.tolist() == [
@@ -53,7 +52,7 @@ def test_relations_stand_forwards_and_then_backwards_after_a_mark() -> None:
 
 
 def test_names_are_cut_and_the_mark_does_not_count() -> None:
-    names = Names.of(kb_of(), LstmConfig(tokens=1, min_count=1))
+    names = Names.of(kb_of(), tokens=1, min_count=1)
     assert names.entities.lengths.tolist() == [1] * 6
     assert names.relations.lengths.tolist() == [1, 1, 2, 2]
 
@@ -61,7 +60,7 @@ def test_names_are_cut_and_the_mark_does_not_count() -> None:
 def test_only_training_facts_decide_what_is_known_and_numbers_depend_on_no_fact() -> None:
     poison = np.array([[4, 1, 3], [4, 1, 5], [4, 0, 5]])
     one, poisoned, other = (
-        Names.of(kb, LstmConfig()) for kb in (kb_of(), kb_of(valid=poison, test=poison), kb_of(train=poison))
+        Names.of(kb, tokens=10, min_count=2) for kb in (kb_of(), kb_of(valid=poison, test=poison), kb_of(train=poison))
     )
     for kind in ("entities", "relations"):
         mine, same, its = (getattr(names, kind) for names in (one, poisoned, other))

@@ -28,7 +28,7 @@ _MANIFEST = "cear"  # the key of the manifest in the file's metadata
 
 def write_lists(path: Path, lists: Lists) -> None:
     """Write lists and their manifest, atomically."""
-    k, extra = lists.candidates.k, lists.extra.astype(np.float32).reshape(len(lists), -1)
+    k, extra = lists.candidates.k, lists.extra.astype(np.float32)
     columns = {
         "entity": lists.queries.entity,
         "relation": lists.queries.relation,
@@ -36,7 +36,8 @@ def write_lists(path: Path, lists: Lists) -> None:
         "scores": pl.Series(lists.candidates.scores.astype(np.float32), dtype=pl.Array(pl.Float32, k)),
     }
     if lists.manifest.extra:
-        columns["extra_scores"] = pl.Series(extra, dtype=pl.Array(pl.Float32, extra.shape[1]))
+        width = k * extra.shape[2]
+        columns["extra_scores"] = pl.Series(extra.reshape(len(lists), width), dtype=pl.Array(pl.Float32, width))
     table = pl.DataFrame(columns)
     with replacing(path) as partial:
         table.write_parquet(partial, metadata={_MANIFEST: json.dumps(asdict(lists.manifest))})
@@ -53,9 +54,12 @@ def read_lists(path: Path, kb: KnowledgeBase) -> Lists:
     columns = _columns(path, manifest.k, len(manifest.extra))
     queries = Queries(columns["entity"], columns["relation"])
     candidates = Candidates(columns["candidates"], columns["scores"])
-    _check(path, queries, candidates, kb)
-    extra = columns["extra_scores"].reshape(len(queries), manifest.k, -1) if manifest.extra else None
-    return Lists(queries, candidates, manifest, extra)
+    extra = None
+    if manifest.extra:
+        extra = columns["extra_scores"].reshape(len(queries), manifest.k, len(manifest.extra))
+    lists = Lists(queries, candidates, manifest, extra)
+    _check(path, lists, kb)
+    return lists
 
 
 def _columns(path: Path, k: int, extra: int) -> dict[str, npt.NDArray[Any]]:
@@ -67,9 +71,10 @@ def _columns(path: Path, k: int, extra: int) -> dict[str, npt.NDArray[Any]]:
     try:
         table = pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in wanted.items())
     except pl.exceptions.PolarsError as error:
+        sizes = ", ".join(f"{name} with {kind.shape[0]}" for name, kind in wanted.items() if isinstance(kind, pl.Array))
         raise DataError(
-            f"{path}: lists need the columns {', '.join(wanted)}, the last two with {k} values in each row, as its "
-            f"manifest says: {error}. Write it with cear.candidates.write_lists."
+            f"{path}: lists need the columns {', '.join(wanted)}, of which {sizes} values in each row, as its manifest "
+            f"says: {error}. Write it with cear.candidates.write_lists."
         ) from None
     return {name: column.to_numpy(writable=True) for name, column in table.to_dict().items()}  # as PyTorch wants them
 
@@ -92,18 +97,21 @@ def _manifest(path: Path) -> Manifest:
         ) from None
 
 
-def _check(path: Path, queries: Queries, candidates: Candidates, kb: KnowledgeBase) -> None:
+def _check(path: Path, lists: Lists, kb: KnowledgeBase) -> None:
     """Refuse integers that name nothing, scores that do not fall, and entities that stand twice in a list."""
-    entities, scores = candidates.entities, candidates.scores
+    queries, entities, scores = lists.queries, lists.candidates.entities, lists.candidates.scores
     inside = (queries.entity < kb.n_entities) & (queries.relation < 2 * kb.n_relations)
     _refuse(path, ~inside | (queries.entity < 0) | (queries.relation < 0), "asks about an unknown entity or relation")
     outside = (entities >= kb.n_entities) | (entities < NO_ENTITY)
     _refuse(path, outside.any(axis=1), "names an unknown entity")
     real = entities != NO_ENTITY
-    misplaced = np.where(real, ~np.isfinite(scores), ~np.isneginf(scores))
-    _refuse(path, misplaced.any(axis=1), "has a score that is not finite, or a place without entity above -inf")
+    for name, values in (("a score", scores[..., None]), ("an extra score", lists.extra)):
+        misplaced = np.where(real[..., None], ~np.isfinite(values), ~np.isneginf(values))
+        _refuse(
+            path, misplaced.any(axis=(1, 2)), f"has {name} that is not finite, or a place without entity above -inf"
+        )
     _refuse(path, (scores[:, 1:] > scores[:, :-1]).any(axis=1), "is not in rank order")
-    ordered = np.sort(np.where(real, entities, -1 - np.arange(candidates.k)), axis=1)
+    ordered = np.sort(np.where(real, entities, -1 - np.arange(lists.candidates.k)), axis=1)
     _refuse(path, (ordered[:, 1:] == ordered[:, :-1]).any(axis=1), "has an entity twice")
 
 

@@ -100,7 +100,9 @@ class SearchedScores:
         return candidate_scores(self._retriever, self._queries, entities)
 
     def ranks(self, entities: Ints, drop: KnownAnswers) -> Ints:
-        """The places among the best, as many as are asked about; whoever is further down is `UNSEEN`."""
-        best = self.best(entities.shape[1], drop).entities
-        same = (entities[:, :, None] == best[:, None, :]) & (entities != NO_ENTITY)[:, :, None]
-        return np.where(same.any(axis=2), 1 + same.argmax(axis=2), UNSEEN)
+        """The same among the best, as many as are asked about; whoever is further down is `UNSEEN`."""
+        best = self.best(entities.shape[1], drop)
+        same = (entities[:, :, None] == best.entities[:, None, :]) & (entities != NO_ENTITY)[:, :, None]
+        scores = np.take_along_axis(best.scores, same.argmax(axis=2), axis=1)
+        above = (best.scores[:, None, :] > scores[:, :, None]).sum(axis=2)
+        return np.where(same.any(axis=2), 1 + above, UNSEEN)

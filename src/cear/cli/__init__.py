@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 import typer
@@ -35,6 +36,8 @@ app.add_typer(data.app, name="data")
 
 def main() -> None:
     """Run a command; an error that the user can act on is one clear message and exit code 2."""
+    if int(os.environ.get("RANK", "0")):  # of several processes that train together, one speaks
+        console.quiet = errors.quiet = True
     logging.basicConfig(level="INFO", format="%(message)s", handlers=[RichHandler(console=errors, show_path=False)])
     try:
         app()

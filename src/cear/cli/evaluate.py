@@ -63,3 +63,5 @@ def show_cost(finished: Run) -> None:
         f"{seconds:,.0f} s of wall clock, {sum(each.spent.cpu_seconds for each in reports):,.0f} s of CPU.",
         highlight=False,
     )
+    if reused := [each.name for each in reports if each.reused]:
+        console.print(f"reused: {'; '.join(reused)}", highlight=False, markup=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -17,13 +18,14 @@ from cear.core.errors import ConfigError
 
 
 def resolve(device: str) -> str:
-    """The device that a setting means; `auto` takes a GPU where there is one."""
+    """The device that a setting means; `auto` takes a GPU where there is one, each of several processes its own."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if device == "auto":
-        return next((name for name, found in there.items() if found), "cpu")
+        device = next((name for name, found in there.items() if found), "cpu")
     if not there.get(device.partition(":")[0], True):
         raise ConfigError(f"device: {device} is not on this machine. Set it to auto, or to cpu.")
-    return device
+    own = os.environ.get("LOCAL_RANK")  # of a process that torchrun or accelerate started beside others
+    return f"cuda:{own}" if device == "cuda" and own is not None else device
 
 
 def device_of(module: nn.Module) -> torch.device:
@@ -49,5 +51,8 @@ def array(values: Tensor) -> npt.NDArray[Any]:
 @contextmanager
 def computing(device: str | torch.device, precision: Precision) -> Iterator[None]:
     """Matrix products in this precision, inside."""
-    with torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=precision == "bf16"):
+    if precision == "fp32":
+        yield
+        return
+    with torch.autocast(torch.device(device).type, dtype=torch.bfloat16):
         yield

@@ -27,10 +27,16 @@ def with_installed(built_in: Mapping[str, type[S]], group: str) -> dict[str, typ
             log.warning("The plug-in %s of %s is left out: %s is a name of ours.", point.value, group, point.name)
             continue
         try:
-            found[point.name] = point.load()
+            found[point.name] = _settings(point.load())
         except Exception as error:  # a stranger's package may fail in any way, and must not stop everyone else's work
             log.warning("The plug-in %s = %s of %s was not loaded: %s", point.name, point.value, group, error)
     return found
+
+
+def _settings(loaded: Any) -> Any:
+    if not (isinstance(loaded, type) and issubclass(loaded, Settings)):
+        raise TypeError(f"{loaded!r} is no class of settings")
+    return loaded
 
 
 def union_of(plugins: Mapping[str, type[Settings]], key: str, *, default: str) -> Any:

@@ -74,10 +74,13 @@ def _follow(root: type[BaseModel], path: list[str]) -> tuple[list[type[BaseModel
     """The settings classes that a path leads to, and the path as a user writes it: without the kinds of a group."""
     groups: list[type[BaseModel]] = [root]
     tags: dict[str, type[BaseModel]] = {}
-    keys, parts = [], iter(path)
+    keys: list[str] = []
+    parts = iter(path)
     for part in parts:
         if part in tags:  # the kind of the group that the path has just entered
             groups, tags = [tags[part]], {}
+            continue
+        if keys and not groups and not part.isdigit():  # which type of a union of plain values refuses it
             continue
         keys.append(part)
         inside = [group.model_fields[part] for group in groups if part in group.model_fields]

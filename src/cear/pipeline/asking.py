@@ -44,12 +44,12 @@ def query(kb: KnowledgeBase, relation: str, subject: str | None, object: str | N
 
 
 def answers(ranker: Ranker, asked: Queries, k: int, *, new: bool) -> list[Answer]:
-    """The k best answers of one query: first what the training facts say, then the others in the measured order."""
+    """The k best answers of one query in the measured order; before them what the training facts say, k at most."""
     kb = ranker.kb
     ranked = ranker.rank(asked, k, without=SPLITS if new else ("train",))
-    known = [] if new else [_answer(kb, entity, 0, 0, None, "train") for entity in _known(kb, asked, "train")]
+    told = [] if new else _known(kb, asked, "train")[:k]
     held = {entity: split for split in SPLITS[::-1] for entity in _known(kb, asked, split)}
-    return [*known, *_ranked(kb, ranked, held)][:k]
+    return [*(_answer(kb, entity, 0, 0, None, "train") for entity in told), *_ranked(kb, ranked, held)]
 
 
 def _ranked(kb: KnowledgeBase, ranked: RankedLists, held: dict[int, Split]) -> Iterator[Answer]:

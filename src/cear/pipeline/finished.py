@@ -79,10 +79,10 @@ class Run:
     def ask(
         self, relation: str, *, subject: str | None = None, object: str | None = None, k: int = 10, new: bool = False
     ) -> list[Answer]:
-        """The k best answers of ⟨subject, relation, ?⟩ or ⟨?, relation, object⟩.
+        """The k best answers of ⟨subject, relation, ?⟩ or ⟨?, relation, object⟩, in the order that is measured.
 
-        What the training facts say comes first, as known; then the others, in the order that is measured. `new` leaves
-        out all that any split knows.
+        Before them, with rank 0, come those that the training facts already say, at most k: they need no ranking.
+        `new` leaves out all that any split knows.
         """
         return asking.answers(self.ranker, asking.query(self.kb, relation, subject, object), k, new=new)
 

@@ -102,7 +102,8 @@ class Plan:
         lists = [step for _, step in self.training_lists]
         vectors = [self.fold_retrievers[0][STAGE1]] if config.reads_vectors else []
         inputs = (*lists, *self.features, self.validation, *vectors)
-        return Step("re-ranker", f"reranker-{config.kind}", settings, partial(making.reranker, self), inputs)
+        make = partial(making.reranker, self)
+        return Step("re-ranker", f"reranker-{config.kind}", settings, make, inputs, together=True)
 
     @cached_property
     def fusion(self) -> Step:
@@ -171,7 +172,8 @@ class Plan:
             "precision": self.config.precision,
             "seen": part.key,
         }
-        return Step(name, f"retriever-{config.model}", settings, partial(making.retriever, self, config, part))
+        make = partial(making.retriever, self, config, part)
+        return Step(name, f"retriever-{config.model}", settings, make, together=config.data_parallel)
 
     def _lists(self, part: Part, retrievers: Mapping[str, Step], name: str) -> Step:
         made = self.config.candidates

@@ -64,7 +64,7 @@ class Ranker:
     def lists(self, queries: Queries, scored: Sequence[Scored]) -> Lists:
         """The lists that Stage 2 reads, from what the retrievers say of a block of queries."""
         drop = self.kb.known("train") if self.known == "drop" else None
-        found = union([*scored], min(self.k, self.kb.n_entities), drop)
+        found = union([*scored], self._manifest.k, drop)
         return Lists(queries, found.candidates, self._manifest, found.extra_scores)
 
     def final_scores(self, lists: Lists, *, progress: Progress = silent) -> Floats:
@@ -166,8 +166,8 @@ class Ranker:
     @cached_property
     def _manifest(self) -> Manifest:
         made_by = type(self.retrievers.first).__name__
-        extra = [*self.retrievers.extra]
-        return Manifest(self.kb.name, self.kb.digest, "asked", self.k, self.known, made_by, extra)
+        k, extra = min(self.k, self.kb.n_entities), [*self.retrievers.extra]
+        return Manifest(self.kb.name, self.kb.digest, "asked", k, self.known, made_by, extra)
 
 
 def _behind(first: Scored, listed: Ints, k: int, left_out: KnownAnswers) -> Ints:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from cear.core.types import Bools, Ints
 
 ListLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -27,3 +30,8 @@ def softmax(scores: Tensor, positive: Tensor, real: Tensor) -> Tensor:
 
 
 LIST_LOSSES: dict[str, ListLoss] = {"bce": bce, "softmax": softmax}
+
+
+def list_weights(loss: str, real: Bools) -> Ints:
+    """How much each list counts in the mean that a loss is, (list,): by its candidates, or all the same."""
+    return real.sum(axis=1) if loss == "bce" else np.ones(len(real), np.int64)

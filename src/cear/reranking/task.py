@@ -18,7 +18,7 @@ from cear.core.devices import computing, device_of, tensor
 from cear.core.errors import DataError
 from cear.core.types import NO_ENTITY, Bools, Floats, Ints
 from cear.data import KnowledgeBase
-from cear.reranking.losses import LIST_LOSSES
+from cear.reranking.losses import LIST_LOSSES, list_weights
 from cear.reranking.reranker import Reranker, Trainable
 from cear.texts import shuffled_batches
 from cear.training import Part, State, fit, fused_on, seeded, set_rates
@@ -64,6 +64,7 @@ class Stage2Task:
         self._reranker, self._examples = reranker, examples
         self._validate, self._context = validate, context
         self._lengths = reranker.lengths(examples.lists)
+        self._weights = list_weights(reranker.config.loss, examples.lists.candidates.entities != NO_ENTITY)
         self._batches = lru_cache(maxsize=2)(self._shuffled)
         groups = reranker.parameter_groups()
         self._rates = [group["lr"] for group in groups]
@@ -80,8 +81,11 @@ class Stage2Task:
         batches = self._batches(epoch)
         for step in range(first, len(batches)):
             set_rates(self.optimizer, self._rates, 1 - (epoch + step / len(batches)) / self._reranker.config.epochs)
-            shares = np.array_split(batches[step], min(parts, len(batches[step])))
-            yield [partial(self._share, rows, len(rows) / len(batches[step]), epoch, step) for rows in shares]
+            whole, total = batches[step], self._weights[batches[step]].sum()
+            shares = [
+                (rows, self._weights[rows].sum() / total) for rows in np.array_split(whole, min(parts, len(whole)))
+            ]
+            yield [partial(self._share, rows, float(share), epoch, step) for rows, share in shares]
 
     def validate(self) -> float:
         """Filtered MRR of the re-ranked lists of some validation facts."""

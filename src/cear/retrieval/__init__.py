@@ -16,7 +16,6 @@ from cear.retrieval.embeddings import (
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, TreeSettings, train_extreme_text
 from cear.retrieval.gradient import GradientConfig
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
-from cear.retrieval.registry import RETRIEVERS, AnyRetriever
 from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself
 from cear.retrieval.rotate import RotatE, RotatEConfig
 from cear.retrieval.rules import (
@@ -34,6 +33,10 @@ from cear.retrieval.scorer import DotProductScorer, Scorer
 from cear.retrieval.search import best_of, candidate_scores, top_k
 from cear.retrieval.text import TextConfig, TextScorer
 from cear.retrieval.transe import TransE, TransEConfig
+
+# isort: split
+# The last one: it loads the plug-ins of installed packages, and they import from here.
+from cear.retrieval.registry import RETRIEVERS, AnyRetriever
 
 __all__ = [
     "EMBEDDINGS",

@@ -51,25 +51,21 @@ class Batch:
             return torch.ones(len(self.answers.values), device=device)
         return tensor(self.weights.astype(np.float32), device)
 
-    def split(self, parts: int) -> list[tuple[Batch, float]]:
-        """The queries in so many parts, each with its share of the facts: the shares of their losses add up."""
+    @property
+    def weight(self) -> float:
+        """What its facts count together."""
+        return float(len(self.answers.values) if self.weights is None else self.weights.sum())
+
+    def split(self, parts: int) -> list[Batch]:
+        """The queries in so many parts, or in fewer where there are not as many queries."""
         if parts == 1:
-            return [(self, 1.0)]
+            return [self]
         rows = np.array_split(np.arange(len(self.queries)), parts)
-        total = self._weight(np.arange(len(self.queries)))
-        return [(self._take(some), self._weight(some) / total) for some in rows if len(some)]
+        return [self._take(some) for some in rows if len(some)]
 
     def _take(self, rows: Ints) -> Batch:
-        return Batch(self.queries[rows], self.answers.take(rows), self.among, self._weights_of(rows))
-
-    def _weights_of(self, rows: Ints) -> Floats | None:
-        if self.weights is None:
-            return None
-        return self.weights[Ragged(self.answers.offsets, np.arange(len(self.weights))).take(rows).values]
-
-    def _weight(self, rows: Ints) -> float:
-        weights = self._weights_of(rows)
-        return float(self.answers.counts[rows].sum() if weights is None else weights.sum())
+        weights = None if self.weights is None else _of_rows(self.weights, self.answers, rows)
+        return Batch(self.queries[rows], self.answers.take(rows), self.among, weights)
 
 
 class TrainingQueries:
@@ -107,17 +103,12 @@ class TrainingQueries:
             answers = self._answers.take(rows)
             queries = self._queries[rows]
             competitors = self.competitors(queries, answers, epoch, step)
-            yield Batch(queries, answers, competitors, self._weights_of(rows))
+            weights = None if self._weights is None else _of_rows(self._weights, self._answers, rows)
+            yield Batch(queries, answers, competitors, weights)
 
     def order(self, epoch: int) -> Ints:
         """The order in which an epoch takes the queries, (query,): any."""
         return np.random.default_rng([self._seed, epoch]).permutation(len(self._queries))
-
-    def _weights_of(self, rows: Ints) -> Floats | None:
-        if self._weights is None:
-            return None
-        places = Ragged(self._answers.offsets, np.arange(len(self._weights))).take(rows)
-        return self._weights[places.values]
 
     def competitors(self, queries: Queries, answers: Ragged, epoch: int, step: int) -> Ints | None:
         """Every entity, or a uniform sample that all queries of the batch share, with their answers."""
@@ -127,6 +118,11 @@ class TrainingQueries:
         rng = np.random.default_rng([self._seed, epoch, step])
         sample = rng.choice(self._n_entities, self._negatives, replace=False)
         return np.union1d(sample, answers.values)
+
+
+def _of_rows(weights: Floats, answers: Ragged, rows: Ints) -> Floats:
+    """The weights of the answers of these rows; `weights` has one for each answer of every row."""
+    return weights[Ragged(answers.offsets, np.arange(len(weights))).take(rows).values]
 
 
 def subsampling_weights(known: KnownAnswers, n_relations: int) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -52,6 +52,8 @@ class RegularizerConfig(Settings):
 
 class GradientConfig(ScheduleConfig, RetrieverConfig):
     """A scorer over embeddings, and how it is trained."""
+
+    data_parallel: ClassVar[bool] = True
 
     rank: PositiveInt = 128
     """Coordinates of an embedding; complex ones count once."""

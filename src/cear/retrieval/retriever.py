@@ -59,6 +59,8 @@ class RetrieverConfig(Settings, ABC):
     """
 
     version: ClassVar[int] = 1
+    data_parallel: ClassVar[bool] = False
+    """Whether `fit` shares its work with other processes of the same run (`cear.training.fit` does)."""
     renamed: ClassVar[Mapping[str, str]] = {
         "init_scale": "embedding: {scale: …}",
         "lstm": "model: complex with embedding: {kind: lstm, …}",

@@ -47,8 +47,8 @@ class QueryTask(ABC):
         """The batches of an epoch."""
 
     @abstractmethod
-    def loss(self, batch: Batch) -> Tensor:
-        """The loss of a batch, a mean over its facts."""
+    def loss(self, part: Batch, whole: Batch) -> Tensor:
+        """What a part of a batch adds to the loss of the whole, a mean over facts."""
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -59,17 +59,16 @@ class QueryTask(ABC):
         for step, batch in enumerate(self._queries.epoch(epoch, first=first), start=first):
             left = 1 - (epoch + step / len(self)) / self._epochs
             set_rates(self.optimizer, self._rates, left if self._decays else 1.0)
-            yield [partial(self._share, part, share, epoch, step) for part, share in batch.split(parts)]
+            yield [partial(self._compute, part, batch, epoch, step) for part in batch.split(parts)]
 
     def validate(self) -> float:
         """Filtered MRR on the validation split."""
         self.model.eval()
         return self._validate(self.model)
 
-    def _share(self, batch: Batch, share: float, epoch: int, step: int) -> Tensor:
-        """What some queries of a batch add to its loss."""
+    def _compute(self, part: Batch, whole: Batch, epoch: int, step: int) -> Tensor:
         with seeded(self._context.seed, epoch, step), computing(self.model.device, self._context.precision):
-            return share * self.loss(batch)
+            return self.loss(part, whole)
 
 
 class Stage1Task(QueryTask):
@@ -94,14 +93,16 @@ class Stage1Task(QueryTask):
         size, seed = self._config.batch, self._context.seed
         return TrainingQueries(known, kb.n_entities, size=size, negatives=loss.negatives, seed=seed, weights=weights)
 
-    def loss(self, batch: Batch) -> Tensor:
-        """The loss of a batch, a mean over its facts."""
-        config = self._config
-        loss = config.loss(self.model.score_all(batch.queries, batch.among).float(), batch)
+    def loss(self, part: Batch, whole: Batch) -> Tensor:
+        """What a part adds: its weight's share of the loss, its facts' share of the rest, where each counts once."""
+        config, facts = self._config, part.facts
+        share = len(facts) / len(whole.answers.values)
+        scores = self.model.score_all(part.queries, part.among).float()
+        loss = part.weight / whole.weight * config.loss(scores, part)
         if config.regularizer.weight:
-            loss = loss + config.regularizer.weight * lp_norm(self.model, batch.facts, config.regularizer.p)
+            loss = loss + share * config.regularizer.weight * lp_norm(self.model, facts, config.regularizer.p)
         if config.relations_weight:
-            loss = loss + config.relations_weight * relation_loss(self.model, batch.facts)
+            loss = loss + share * config.relations_weight * relation_loss(self.model, facts)
         return loss
 
 

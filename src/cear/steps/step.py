@@ -28,6 +28,8 @@ class Step:
     make: Callable[[Path], None]
     """Writes the result into a folder; called again there after an interruption, it goes on."""
     inputs: tuple[Step, ...] = ()
+    together: bool = False
+    """Whether all processes of a data-parallel run work on it; of other steps one makes it, and the others wait."""
 
     @cached_property
     def key(self) -> str:

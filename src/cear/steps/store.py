@@ -8,7 +8,9 @@ store/retriever/3f2a….lock        held by whoever makes it
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +24,7 @@ from cear.core.files import read_json, write_json
 from cear.core.machine import checkout
 from cear.steps.meter import Meter, Spent
 from cear.steps.step import SCHEMA, Step, StepReport
+from cear.training import Workers
 
 log = logging.getLogger("cear.steps")
 
@@ -50,7 +53,7 @@ class Store:
             found = self._made(step)
         elif step.key not in self.reports:
             self.reports[step.key] = replace(_read_report(found), reused=True)
-            log.info("%s is reused from %s.", step.name, found)
+            log.debug("%s is reused from %s.", step.name, found)
         return found
 
     def has(self, step: Step) -> bool:
@@ -74,20 +77,35 @@ class Store:
             self.get(each)
         place = self.folder / step.kind / step.key[:32]
         place.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(place, step):
+        workers = Workers(cpu=self._context.device == "cpu")
+        with _lock(place, step) if workers.is_main else nullcontext():
+            workers.wait()  # the lock is taken, so that what stands there does not change under anybody
             if not _is_whole(place, step):
-                self._make(step, place)
+                self._make(step, place, workers)
         return place
 
-    def _make(self, step: Step, place: Path) -> None:
+    def _make(self, step: Step, place: Path, workers: Workers) -> None:
         partial = place.with_name(f"{place.name}.partial")
         partial.mkdir(exist_ok=True)
-        with Meter(partial / ACCOUNT) as meter:
-            step.make(partial)
-        report = self._report(step, meter.spent)
+        workers.wait()
+        if workers.is_main:
+            with Meter(partial / ACCOUNT) as meter:
+                step.make(partial)
+                workers.wait()
+            self._finish(step, partial, place, meter.spent)
+        else:
+            if step.together:
+                step.make(partial)
+            workers.wait()
+        workers.wait()
+
+    def _finish(self, step: Step, partial: Path, place: Path, spent: Spent) -> None:
+        """Put a step that is made in its place."""
+        report = self._report(step, spent)
         for leftover in (partial / ACCOUNT, *partial.rglob(_LEFT_BEHIND), *partial.rglob(".*.partial")):
             leftover.unlink(missing_ok=True)
         write_json(partial / REPORT, report.as_json())
+        shutil.rmtree(place, ignore_errors=True)  # what stands there is no whole step
         partial.rename(place)
         self.reports[step.key] = report
 

@@ -49,23 +49,35 @@ class Workers:
             return value
         from accelerate.utils import reduce
 
-        summed: Tensor = reduce(value, reduction="sum")
-        return summed
+        summed: Tensor = reduce(value.to(self._state.device), reduction="sum")  # NCCL adds up on GPUs alone
+        return summed.to(value.device)
 
     def add_up_gradients(self, model: nn.Module) -> None:
-        """Give every process the gradient of the whole batch, in one message."""
+        """Give every process the gradient of the whole batch, in one message.
+
+        A weight that no process used has none, and a table of which rows were looked up has those of the rows: an
+        optimiser lets the others rest.
+        """
         if self._state is None:
             return
         weights = [weight for weight in model.parameters() if weight.requires_grad]
-        parts = [_dense(weight).reshape(-1) for weight in weights]
-        flat = self.total(torch.cat(parts))
-        for weight, part in zip(weights, torch.split(flat, [part.numel() for part in parts]), strict=True):
-            weight.grad = part.view_as(weight).clone()
+        parts = [part for weight in weights for part in (_dense(weight).reshape(-1), _marks(weight))]
+        sums = torch.split(self.total(torch.cat(parts)), [part.numel() for part in parts])
+        for weight, gradient, marks in zip(weights, sums[::2], sums[1::2], strict=True):
+            used, looked_up = marks.tolist()
+            whole = gradient.view_as(weight).clone() if used else None
+            weight.grad = whole.to_sparse(1) if whole is not None and looked_up else whole
 
     def wait(self) -> None:
         """Wait until every process is here."""
         if self._state is not None:
             self._state.wait_for_everyone()
+
+
+def _marks(weight: nn.Parameter) -> Tensor:
+    """Whether a weight has a gradient here, and whether it is one of some rows, (2,)."""
+    marks = [weight.grad is not None, weight.grad is not None and weight.grad.is_sparse]
+    return torch.tensor(marks, dtype=weight.dtype, device=weight.device)
 
 
 def _dense(weight: nn.Parameter) -> Tensor:

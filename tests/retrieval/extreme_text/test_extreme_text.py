@@ -10,20 +10,20 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from cear.core.context import Deadline
 from cear.core.errors import DataError, MismatchError, OutOfTime, ScoreError
 from cear.core.tensors import read_tensors
 from cear.core.types import SIDES, Ints, Queries, Side
 from cear.data import KnowledgeBase
 from cear.evaluation import evaluate
-from cear.retrieval import ExtremeText, ExtremeTextConfig, top_k, train_extreme_text
+from cear.retrieval import ExtremeText, TreeSettings, top_k, train_extreme_text
 from cear.retrieval.extreme_text import kernels, searching, training
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.kernels import Weights
 from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.side import SideModel
-from cear.training import Deadline
 
-SMALL = ExtremeTextConfig(dim=16, epochs=8, buckets=1000, pair_bits=12)
+SMALL = TreeSettings(dim=16, epochs=8, buckets=1000, pair_bits=12)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ class TestAStep:
     def test_follows_the_gradient_of_the_logistic_loss_of_the_path_and_its_siblings(
         self, towns: KnowledgeBase, arity: int, optimizer: str
     ) -> None:
-        config = ExtremeTextConfig(dim=8, arity=arity, optimizer=optimizer, pair_bits=20, frequent_weight=0.5)
+        config = TreeSettings(dim=8, arity=arity, optimizer=optimizer, pair_bits=20, frequent_weight=0.5)
         learner, rows, answer = self.example(towns, config)
         model = learner.model
         before = Weights(*(torch.from_numpy(array.copy()).requires_grad_() for array in model.weights))
@@ -72,7 +72,7 @@ class TestAStep:
             torch.testing.assert_close(torch.from_numpy(new), old.detach() - 0.1 * step, rtol=1e-4, atol=1e-5)
 
     @staticmethod
-    def example(kb: KnowledgeBase, config: ExtremeTextConfig) -> tuple[Learner, Ints, Ints]:
+    def example(kb: KnowledgeBase, config: TreeSettings) -> tuple[Learner, Ints, Ints]:
         """A fact whose texts share no feature: a shared one would take its Adagrad steps one after the other."""
         examples = Examples.of(kb, "tail", config.model_copy(update={"frequent": 1}))
         learner = Learner.fresh(examples, config, [0])
@@ -107,7 +107,7 @@ class TestAStep:
         self, towns: KnowledgeBase, frequent: int, expected: float
     ) -> None:
         """With vectors of ones: 1 for the entity, 1 for the relation, a quarter for frequent answers."""
-        examples = Examples.of(towns, "tail", ExtremeTextConfig(frequent=frequent))
+        examples = Examples.of(towns, "tail", TreeSettings(frequent=frequent))
         ones = np.ones((examples.texts.n_features, 4), np.float32)
         pooled = searching.pool_all(examples.rows(np.arange(5)), examples.texts.arrays, ones)
         np.testing.assert_allclose(pooled, expected, rtol=1e-6)
@@ -142,7 +142,7 @@ class TestTraining:
     def test_interrupted_it_goes_on_to_the_same_weights(
         self, towns: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
     ) -> None:
-        eager = ExtremeTextConfig(**SMALL.model_dump(), checkpoint_seconds=0)
+        eager = TreeSettings(**SMALL.model_dump(), checkpoint_seconds=0)
         train_extreme_text(towns, eager, tmp_path / "whole")
         train_part, calls = training._train_part, iter(range(10**6))
 
@@ -238,7 +238,7 @@ class TestTheRetriever:
             top_k(model, towns.queries("test"), 3)
 
     def test_among_are_some_of_the_scores(self, model: ExtremeText, towns: KnowledgeBase) -> None:
-        queries, among = towns.queries("test"), torch.tensor([4, 0, 29])
+        queries, among = towns.queries("test"), np.array([4, 0, 29])
         torch.testing.assert_close(model.score_all(queries, among), model.score_all(queries)[:, among])
 
     def test_heads_and_tails_in_any_order(self, model: ExtremeText, towns: KnowledgeBase) -> None:
@@ -274,4 +274,4 @@ def test_files_are_mapped_not_read(towns: KnowledgeBase, tmp_path: Path) -> None
 @pytest.mark.parametrize("wrong", [{"arity": 1}, {"dim": 0}, {"tree": "oak"}, {"learning_rate": 0.0}, {"leaves": 3}])
 def test_settings_that_cannot_work_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        ExtremeTextConfig(**wrong)  # type: ignore[arg-type]
+        TreeSettings(**wrong)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cear.core.types import NO_ENTITY, Ragged
 from cear.data import KnowledgeBase
-from cear.retrieval.extreme_text.config import ExtremeTextConfig
+from cear.retrieval.extreme_text.config import TreeSettings
 from cear.retrieval.extreme_text.examples import Examples
 from cear.retrieval.extreme_text.frequent import FrequentAnswers
 from cear.retrieval.extreme_text.texts import only, stacked, text_features
@@ -96,18 +96,18 @@ class TestFrequentAnswers:
 class TestExamples:
     def test_only_training_facts_are_read(self, towns: KnowledgeBase) -> None:
         poisoned = KnowledgeBase("p", towns.entities, towns.relations, {"train": towns.facts("train")})
-        one, other = (Examples.of(kb, "tail", ExtremeTextConfig()) for kb in (towns, poisoned))
+        one, other = (Examples.of(kb, "tail", TreeSettings()) for kb in (towns, poisoned))
         assert np.array_equal(one.texts.features.values, other.texts.features.values)
         assert np.array_equal(one.texts.frequent, other.texts.frequent)
         assert np.array_equal(one.answer, towns.facts("train")[:, 2])
 
     def test_heads_are_asked_with_tails(self, towns: KnowledgeBase) -> None:
-        examples = Examples.of(towns, "head", ExtremeTextConfig())
+        examples = Examples.of(towns, "head", TreeSettings())
         assert np.array_equal(examples.entity, towns.facts("train")[:, 2])
         assert np.array_equal(examples.answer, towns.facts("train")[:, 0])
 
     def test_a_query_is_its_entity_its_relation_and_frequent_answers(self, towns: KnowledgeBase) -> None:
-        examples = Examples.of(towns, "tail", ExtremeTextConfig(frequent=2))
+        examples = Examples.of(towns, "tail", TreeSettings(frequent=2))
         rows = examples.rows(np.array([0]))
         (s, r, _), n = towns.facts("train")[0], towns.n_entities
         assert rows[0, :2].tolist() == [s, n + r]
@@ -115,6 +115,6 @@ class TestExamples:
 
     def test_features_that_no_training_query_has_are_left_out(self, towns: KnowledgeBase) -> None:
         """Countries are no subject of any fact, so the word "country" has no vector in that role."""
-        examples = Examples.of(towns, "tail", ExtremeTextConfig())
+        examples = Examples.of(towns, "tail", TreeSettings())
         assert len(examples.texts.features.row(27)) == 0
         assert len(examples.texts.features.row(30 + 3 + 27)) > 0, "but it has one among frequent answers"

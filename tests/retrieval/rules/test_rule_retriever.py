@@ -17,7 +17,7 @@ from cear.evaluation import evaluate
 from cear.retrieval import (
     RuleBook,
     RuleRetriever,
-    RulesConfig,
+    RuleSettings,
     learn_rules,
     load_rules,
     save_rules,
@@ -36,7 +36,7 @@ MORE = np.concatenate([FACTS, [[ZEALAND, IN, DENMARK]]])  # with paths from town
 ALL = np.concatenate([MORE, [[KØGE, IN, DENMARK]]])  # with known answers that others are like
 
 EQUAL = KindWeights(attribute=1, likeness=1, path=1)
-PLAIN = RulesConfig(
+PLAIN = RuleSettings(
     min_support=1,
     min_confidence=0,
     max_length=2,
@@ -55,7 +55,7 @@ def kb() -> KnowledgeBase:
     return KnowledgeBase("isles", entities, names, {"train": FACTS, "valid": held_out, "test": held_out})
 
 
-def learn(config: RulesConfig = PLAIN, facts: Ints = FACTS) -> RuleBook:
+def learn(config: RuleSettings = PLAIN, facts: Ints = FACTS) -> RuleBook:
     return learn_rules(facts, 7, 2, config)
 
 
@@ -162,7 +162,7 @@ class TestThresholds:
         "change", [{"min_support": 3}, {"min_confidence": 0.3}, {"smoothing": 20.0, "min_confidence": 0.1}]
     )
     def test_a_rule_below_one_is_not_kept(self, change: dict[str, float]) -> None:
-        retriever = RuleRetriever(learn(RulesConfig.model_validate(PLAIN.model_dump() | change)))
+        retriever = RuleRetriever(learn(RuleSettings.model_validate(PLAIN.model_dump() | change)))
         assert retriever.reasons(KØGE, IN, DENMARK) == []
 
     def test_the_most_confident_rules_of_a_head_are_kept(self) -> None:
@@ -256,4 +256,4 @@ class TestFiles:
 def test_settings_that_cannot_work_are_refused() -> None:
     for bad in ({"smoothing": 0}, {"decay": 0}, {"decay": 1.5}, {"best": 0}, {"min_confidence": 1}):
         with pytest.raises(ConfigError, match=next(iter(bad))):
-            RulesConfig.parse(bad, source="here")
+            RuleSettings.parse(bad, source="here")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cear.core.types import Queries
-from cear.retrieval.rules import RuleRetriever, RulesConfig, learn_rules
+from cear.retrieval.rules import RuleRetriever, RuleSettings, learn_rules
 from cear.retrieval.rules.config import KindWeights
 
 Fact = tuple[int, int, int]
@@ -91,10 +91,10 @@ def descending(values: Iterable[float]) -> list[float]:
     return sorted(values, reverse=True)
 
 
-def everything(length: int) -> RulesConfig:
+def everything(length: int) -> RuleSettings:
     """Settings that keep every rule."""
     equal = KindWeights(attribute=1, likeness=1, path=1)
-    return RulesConfig(
+    return RuleSettings(
         min_support=1,
         min_confidence=0,
         max_length=length,

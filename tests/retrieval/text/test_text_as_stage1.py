@@ -10,33 +10,33 @@ import numpy as np
 import pytest
 import torch
 
-from cear.candidates import CandidatesConfig, CrossfitConfig, crossfit_folds, fold_by_pair, hold_out
+from cear.candidates import CandidatesConfig
 from cear.config import RunConfig
+from cear.core.context import HERE, Context
 from cear.core.errors import ConfigError
 from cear.data import KnowledgeBase
 from cear.pipeline import Run, open_run, run
-from cear.retrieval import Stage1Config, TextScorer, load_stage1, top_k, train_stage1
+from cear.retrieval import ComplExConfig, TextConfig, TextScorer, top_k
 from cear.texts import TunedVectors, text_vectors
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
-TUNES = ("none", "encoder")
-Config = Callable[..., Stage1Config]
+Config = Callable[..., TextConfig]
 
 
 @pytest.fixture(scope="module")
 def config_of(encoder_of: Callable[..., str]) -> Config:
     """Settings of a small text retriever."""
 
-    def make(tune: str = "none", **stage1: Any) -> Stage1Config:
-        text = {"tune": tune, "encoder": encoder_of(), "tokens": 8, "hidden": 32, "negatives": 5, "learning_rate": 0.01}
-        text |= {"warm_up": 0}
-        return Stage1Config.model_validate({"model": "text", "text": text, "batch": 20, "epochs": 2} | stage1)
+    def make(*, tuned: bool = False, **settings: Any) -> TextConfig:
+        small = {"encoder": encoder_of(), "tokens": 8, "hidden": 32, "negatives": 5, "learning_rate": 0.01}
+        small |= {"tune": {"warm_up": 0} if tuned else None, "batch": 20, "epochs": 2}
+        return TextConfig.model_validate(small | settings)
 
     return make
 
 
-@pytest.fixture(scope="module", params=TUNES)
+@pytest.fixture(scope="module", params=[False, True], ids=["kept", "tuned"])
 def finished(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
@@ -45,7 +45,7 @@ def finished(
 ) -> Run:
     folder = tmp_path_factory.mktemp("text")
     data = write_towns(folder / "towns")
-    return run(RunConfig(data=str(data), stage1=config_of(request.param)), folder / "run")
+    return run(RunConfig(data=str(data), stage1=config_of(tuned=request.param)), folder / "run")
 
 
 class TestRun:
@@ -57,7 +57,7 @@ class TestRun:
         assert finished.training.best == finished.evaluate("valid").summary()["both"]["mrr"]
 
     def test_it_can_be_asked(self, finished: Run) -> None:
-        assert [answer.rank for answer in finished.ask("lies in", subject="Town 1", k=3)] == [1, 2, 3]
+        assert [answer.rank for answer in finished.ask("lies in", subject="Town 1", k=3, new=True)] == [1, 2, 3]
 
     def test_its_record_has_epochs_and_no_rank(self, finished: Run) -> None:
         record = finished.record(finished.evaluate("test")).as_json()
@@ -68,34 +68,33 @@ class TestRun:
 def test_an_encoder_is_tuned_and_its_vectors_are_those_of_its_weights(
     towns: KnowledgeBase, config_of: Config, tmp_path: Path
 ) -> None:
-    trained, _ = train_stage1(towns, config_of("encoder"), tmp_path, validate=lambda _: 1.0)
-    again = load_stage1(towns, config_of("encoder"), tmp_path)
+    config = config_of(tuned=True)
+    trained, again = config.fit(towns, tmp_path, HERE).retriever, config.load(towns, tmp_path, HERE)
     assert isinstance(trained, TextScorer)
     assert isinstance(trained.texts, TunedVectors)
-    assert isinstance(again, TextScorer)
     assert isinstance(again.texts, TunedVectors)
     found = again.texts.remembered.clone()
     assert torch.equal(found, trained.texts.remembered)
     again.texts.refresh_cache()
     torch.testing.assert_close(again.texts.remembered, found, atol=1e-5, rtol=1e-4)
-    untouched, _ = text_vectors(towns, config_of().text.encoder, tokens=8)
+    untouched, _ = text_vectors(towns, config.encoder, tokens=8)
     assert not torch.allclose(found, untouched, atol=1e-3)
     saved, _ = text_vectors(towns, str(tmp_path / "encoder"), tokens=8)
     torch.testing.assert_close(saved, found, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("tune", "stop"), [("none", 3), ("encoder", 3), ("encoder", 9)])
+@pytest.mark.parametrize(("tuned", "stop"), [(False, 3), (True, 3), (True, 9)])
 def test_interrupted_it_goes_on_to_the_same_weights(
-    tune: str, stop: int, towns: KnowledgeBase, config_of: Config, tmp_path: Path, stopping: Any
+    tuned: bool, stop: int, towns: KnowledgeBase, config_of: Config, tmp_path: Path, stopping: Any
 ) -> None:
-    config = config_of(tune, checkpoint_seconds=0.0)
-    text = {"hard": 0, "warm_up": 1}  # with hard negatives their bar would count too
-    config = config.model_copy(update={"text": config.text.model_copy(update=text)})
-    whole, _ = train_stage1(towns, config, tmp_path / "whole", validate=lambda _: 1.0, seed=3)
+    # With hard negatives their bar would count too; with one epoch of warm-up the second one reads.
+    tune = {"warm_up": 1} if tuned else None
+    config = config_of(checkpoint_seconds=0.0, hard=0, tune=tune, validate_every=2)
+    whole = config.fit(towns, tmp_path / "whole", Context(seed=3)).retriever
     with pytest.raises(KeyboardInterrupt):
-        train_stage1(towns, config, tmp_path / "cut", validate=lambda _: 1.0, seed=3, progress=stopping(stop))
+        config.fit(towns, tmp_path / "cut", Context(seed=3, progress=stopping(stop)))
     assert (tmp_path / "cut" / "checkpoint.safetensors").exists()
-    resumed, _ = train_stage1(towns, config, tmp_path / "cut", validate=lambda _: 1.0, seed=3)
+    resumed = config.fit(towns, tmp_path / "cut", Context(seed=3)).retriever
     assert isinstance(whole, TextScorer)
     assert isinstance(resumed, TextScorer)
     for key, value in whole.state_dict().items():
@@ -105,8 +104,7 @@ def test_interrupted_it_goes_on_to_the_same_weights(
 def test_trained_it_knows_its_facts_and_no_query_answers_itself(
     towns: KnowledgeBase, config_of: Config, tmp_path: Path
 ) -> None:
-    looks = iter(range(60))
-    scorer, _ = train_stage1(towns, config_of(epochs=60), tmp_path, validate=lambda _: float(next(looks)))
+    scorer = config_of(epochs=60, validate_every=60).fit(towns, tmp_path, HERE).retriever
     known = towns.known("train")
     first = top_k(scorer, known.queries, 1).entities[:, 0]
     right = [entity in known.answers.row(i) for i, entity in enumerate(first)]
@@ -114,36 +112,27 @@ def test_trained_it_knows_its_facts_and_no_query_answers_itself(
     assert (first != known.queries.entity).mean() > 0.9
 
 
-def test_lists_of_a_fold_are_made_by_texts_that_never_learned_it(
-    towns: KnowledgeBase, config_of: Config, tmp_path: Path
-) -> None:
-    crossfit, settings = CrossfitConfig(folds=5, epochs=1), CandidatesConfig(k=10, known="keep")
-    blind_to: Any = {"validate_on": lambda _: lambda _: 1.0}
-    lists = crossfit_folds(towns, config_of(), settings, crossfit, tmp_path / "folds", **blind_to)[0].lists
-    rest, _ = hold_out(towns, fold_by_pair(towns.facts("train"), 5, seed=0), 0)
-    blind, state = train_stage1(rest, config_of(epochs=1), tmp_path / "blind", validate=lambda _: 1.0)
-    assert state.epoch == 1, "crossfit.epochs counts for text as for every Stage 1"
-    assert np.array_equal(lists.candidates.scores, top_k(blind, lists.queries, 10).scores)
+def test_a_fold_may_train_for_fewer_epochs(towns: KnowledgeBase, config_of: Config, tmp_path: Path) -> None:
+    assert config_of().with_epochs(1).fit(towns, tmp_path, HERE).training.epoch == 1
 
 
 def test_it_stands_beside_another_stage_1(write_towns: Callable[..., Path], config_of: Config, tmp_path: Path) -> None:
     data = str(write_towns(tmp_path / "towns"))
-    also = CandidatesConfig(k=5, also={"text": config_of()})
-    first = Stage1Config(rank=4, batch=60, epochs=1)
-    done = run(RunConfig(data=data, stage1=first, candidates=also), tmp_path / "run")
-    again = open_run(done.folder)
+    beside = CandidatesConfig(k=5, extra_retrievers={"text": config_of()})
+    first = ComplExConfig(rank=4, batch=60, epochs=1)
+    done = run(RunConfig(data=data, stage1=first, candidates=beside), tmp_path / "run")
     queries = done.kb.queries("test")
-    found = again.retrievers.top_k(queries, 5)
-    assert np.array_equal(found.entities, done.retrievers.top_k(queries, 5).entities)
-    best = top_k(done.retrievers.also["text"], queries, 1).entities
-    assert (found.entities == best).any(axis=1).all()
+    found, again = (each.plan.retrievers.search(queries, 5) for each in (done, open_run(done.folder)))
+    assert np.array_equal(found.candidates.entities, again.candidates.entities)
+    best = top_k(done.plan.retrievers.extra["text"], queries, 1).entities
+    assert (found.candidates.entities == best).any(axis=1).all()
 
 
 def test_an_encoder_that_is_not_there_is_told_before_anything_trains(
     write_towns: Callable[..., Path], tmp_path: Path
 ) -> None:
-    stage1 = Stage1Config.model_validate({"model": "text", "text": {"encoder": str(tmp_path / "nobody")}})
-    config = RunConfig(data=str(write_towns(tmp_path / "towns")), candidates=CandidatesConfig(also={"text": stage1}))
+    beside = CandidatesConfig(extra_retrievers={"text": TextConfig(encoder=str(tmp_path / "nobody"))})
+    config = RunConfig(data=str(write_towns(tmp_path / "towns")), candidates=beside)
     with pytest.raises(ConfigError, match="No encoder"):
         run(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -25,4 +25,4 @@ def test_its_configurations_are_ones() -> None:
         for text in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     )
     assert alone.stage1.model == "text"
-    assert beside.candidates.also["text"].model == "text"
+    assert beside.candidates.extra_retrievers["text"].model == "text"

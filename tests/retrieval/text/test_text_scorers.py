@@ -10,7 +10,7 @@ import torch
 
 from cear.core.types import Queries
 from cear.data import KnowledgeBase, Vocabulary
-from cear.retrieval import TextConfig, TextScorer
+from cear.retrieval import DotProductScorer, TextConfig, TextScorer
 from cear.retrieval.batches import TrainingQueries
 from cear.retrieval.text.batches import TextQueries, depth_first, nearest
 from cear.retrieval.text.pieces import Pieces
@@ -55,17 +55,24 @@ class TestContract:
         for answers in (np.arange(len(queries)) % 30, queries.entity):  # anybody, and the subject itself
             facts = np.stack([queries.entity, queries.relation, answers], axis=1)
             every = scorer.score_all(queries)[np.arange(len(queries)), answers]
-            torch.testing.assert_close(scorer.score(torch.from_numpy(facts)), every, atol=1e-4, rtol=1e-4)
+            torch.testing.assert_close(scorer.score(facts), every, atol=1e-4, rtol=1e-4)
 
     def test_scoring_some_entities_gives_those_columns_with_and_without_gradients(
         self, scorer: TextScorer, queries: Queries
     ) -> None:
-        among = torch.tensor([2, 5, 29])
+        among = np.array([2, 5, 29])
         some = scorer.score_all(queries, among)
         with torch.inference_mode():
             every = scorer.score_all(queries)
             torch.testing.assert_close(scorer.score_all(queries, among), every[:, among])
         torch.testing.assert_close(some.detach(), every[:, among], atol=1e-4, rtol=1e-4)
+
+    def test_candidates_are_scored_as_all_are(self, scorer: TextScorer, queries: Queries) -> None:
+        entities = np.random.default_rng(1).integers(30, size=(len(queries), 5))
+        entities[:, 0] = queries.entity  # the subject itself, which is no dot product alone
+        some = scorer.score_all(queries).gather(1, torch.from_numpy(entities))
+        torch.testing.assert_close(scorer.score_candidates(queries, entities), some, atol=1e-4, rtol=1e-4)
+        assert not isinstance(scorer, DotProductScorer)
 
     def test_a_score_does_not_depend_on_its_batch(self, scorer: TextScorer, queries: Queries) -> None:
         with torch.inference_mode():
@@ -73,7 +80,7 @@ class TestContract:
             torch.testing.assert_close(scorer.score_all(queries), alone, atol=1e-4, rtol=1e-4)
 
     def test_a_relation_and_its_reciprocal_differ(self, scorer: TextScorer) -> None:
-        there, back = (scorer.score(torch.tensor([[0, relation, 2]])) for relation in (1, 1 + 3))
+        there, back = (scorer.score(np.array([[0, relation, 2]])) for relation in (1, 1 + 3))
         assert not torch.allclose(there, back)
 
     def test_a_score_is_a_cosine_over_a_temperature_and_another_of_words(
@@ -102,7 +109,7 @@ class TestContract:
 
     def test_in_training_both_sides_have_gradients(self, scorer: TextScorer, queries: Queries) -> None:
         scorer.train()
-        for vectors in (scorer.query_vectors(queries), scorer.entity_vectors(torch.tensor([1, 2]))):
+        for vectors in (scorer.query_vectors(queries), scorer.entity_vectors(np.array([1, 2]))):
             assert any(
                 g is not None for g in torch.autograd.grad(vectors[0, 0], scorer.parameters(), allow_unused=True)
             )

@@ -68,7 +68,7 @@ class TestVectors:
     def test_untrained_they_say_who_shares_pieces(self, pieces: Pieces) -> None:
         vectors = vectors_of(pieces, 1, 4096)
         query = vectors.queries(Queries(np.array([3]), np.array([0])), torch.ones(1, 3))
-        scores = (query @ vectors.entities(torch.arange(5)).T)[0]
+        scores = (query @ vectors.entities(np.arange(5)).T)[0]
         assert scores[[0, 1, 2, 4]].argmax() == 2, "its definition names the dog"
         assert scores[3].item() == pytest.approx(WordVectors.start, rel=1e-4), "nobody is like oneself"
 
@@ -76,7 +76,7 @@ class TestVectors:
         vectors = vectors_of(pieces, 2, 8)
         torch.nn.init.ones_(vectors.correction[-1].weight)  # at zero, those before it learn nothing
         queries = Queries(np.array([0, 1, 3]), np.array([0, 1, 3]))
-        scores = vectors.queries(queries, torch.ones(3, 3)) @ vectors.entities(torch.tensor([1, 2, 4])).T
+        scores = vectors.queries(queries, torch.ones(3, 3)) @ vectors.entities(np.array([1, 2, 4])).T
         scores.square().sum().backward()  # type: ignore[no-untyped-call]
         for name, weight in vectors.named_parameters():
             assert weight.grad is not None, name
@@ -86,8 +86,8 @@ class TestVectors:
         vectors = vectors_of(pieces, 1, 8)
         name, description, opening = (part[[4]] * 0 for part in pieces.parts)
         nobody = vectors_of(Pieces((name, description, opening)), 1, 8)
-        assert torch.equal(nobody.entities(torch.tensor([0])), torch.zeros(1, 8))
-        assert vectors.entities(torch.tensor([4])).isfinite().all()
+        assert torch.equal(nobody.entities(np.array([0])), torch.zeros(1, 8))
+        assert vectors.entities(np.array([4])).isfinite().all()
 
 
 def test_a_relation_and_its_reciprocal_start_alike_and_may_part() -> None:

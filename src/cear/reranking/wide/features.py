@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from cear.candidates import Lists
 from cear.core.types import NO_ENTITY, Candidates, Floats, Ints
 from cear.data import KnowledgeBase
 from cear.reranking.features import stage1_features
 from cear.reranking.wide.config import WideSettings
-from cear.reranking.wide.graph import N_GRAPH, GraphFeatures, Reals
+from cear.reranking.wide.graph import N_GRAPH, GraphFeatures
+from cear.reranking.wide.shared import Reals
 
 N_STAGE1, N_EXTRA = 3, 4
 
@@ -26,9 +28,12 @@ class WideFeatures:
     Lists of a held-out fold come from retrievers, and are counted on a graph, that never had the fold.
     """
 
-    def __init__(self, seen: KnowledgeBase, config: WideSettings) -> None:
+    def __init__(self, seen: KnowledgeBase, config: WideSettings, *, device: torch.device | str = "cpu") -> None:
+        """`device` is where the graph is looked at; features are arrays wherever that is."""
         self._config = config
-        self._graph = GraphFeatures(seen.facts("train"), seen.n_entities, seen.n_relations) if config.graph else None
+        self._graph: GraphFeatures | None = None
+        if config.graph:
+            self._graph = GraphFeatures(seen.facts("train"), seen.n_entities, seen.n_relations, device=device)
 
     def of(self, lists: Lists) -> Reals:
         """The features, (list, candidate, feature): Stage 1's log-probability first; 0 where padded."""

@@ -5,15 +5,14 @@ Everything is counted from the facts that are given, so that a held-out fold is 
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-import numba
 import numpy as np
-import numpy.typing as npt
+import torch
 
 from cear.candidates import Lists
-from cear.core.threads import torch_threads
-from cear.core.types import NO_ENTITY, Floats, Ints
+from cear.core.types import NO_ENTITY, Floats, Ints, Ragged
+from cear.reranking.wide.shared import Reals, SharedOnDevice, count_shared
 
 NAMES = (
     "degree of the candidate",
@@ -28,17 +27,18 @@ NAMES = (
 )
 N_GRAPH = len(NAMES) - 1  # without the last, which folds by pair make say too much
 
-Reals = npt.NDArray[np.float32]
-
 
 class GraphFeatures:
     """Counts over a set of facts, ready to be looked up for many candidates at a time."""
 
-    def __init__(self, facts: Ints, n_entities: int, n_relations: int) -> None:
+    def __init__(self, facts: Ints, n_entities: int, n_relations: int, *, device: torch.device | str = "cpu") -> None:
+        """`device` is where neighbours are compared, which is most of the work."""
         s, r, o = facts.T
-        self._n_entities = n_entities
         self._degree = np.bincount(np.concatenate([s, o]), minlength=n_entities)
-        self._offsets, self._neighbours = _adjacency(s, o, n_entities)
+        near = _adjacency(s, o, n_entities)
+        self._sizes = near.counts
+        on_cpu = torch.device(device).type == "cpu"
+        self._shared = partial(count_shared, near) if on_cpu else SharedOnDevice(near, device)
         # A fact answers two queries: r with its object, and the reciprocal relation with its subject.
         self._answers = _Counts(np.concatenate([r, r + n_relations]), np.concatenate([o, s]), n_entities)
         self._known = _Counts(np.concatenate([r, r + n_relations]), np.concatenate([s, o]), n_entities)
@@ -50,9 +50,8 @@ class GraphFeatures:
         real = entities != NO_ENTITY
         safe = np.where(real, entities, 0)
         relation = np.broadcast_to(queries.relation[:, None], entities.shape)
-        shared, rare, linked = self._together(queries.entity, safe)
-        sizes = np.diff(self._offsets)
-        union = sizes[queries.entity][:, None] + sizes[safe] - shared
+        shared, rare, linked = self._shared(queries.entity, safe)
+        union = self._sizes[queries.entity][:, None] + self._sizes[safe] - shared
         answered = self._answers.of(relation, safe)
         columns = [
             np.log1p(self._degree[safe]),
@@ -67,13 +66,6 @@ class GraphFeatures:
         ]
         features = np.stack([np.asarray(column, np.float32) for column in columns], axis=-1)
         return np.where(real[..., None], features, np.float32(0))
-
-    def _together(self, subjects: Ints, entities: Ints) -> tuple[Reals, Reals, Reals]:
-        """Shared neighbours, the same weighed by rarity, and whether the two are linked, (query, candidate) each."""
-        out = np.zeros((3, *entities.shape), np.float32)
-        with torch_threads():
-            _count_shared(self._offsets, self._neighbours, subjects, entities, out)
-        return out[0], out[1], out[2]
 
 
 class _Counts:
@@ -91,27 +83,7 @@ class _Counts:
         return np.where(self._keys[place] == key, self._counts[place], 0).astype(np.float32)
 
 
-def _adjacency(s: Ints, o: Ints, n_entities: int) -> tuple[Ints, Ints]:
-    """Each entity's distinct neighbours, whichever way a fact points: offsets and ascending neighbours."""
+def _adjacency(s: Ints, o: Ints, n_entities: int) -> Ragged:
+    """Each entity's distinct neighbours, whichever way a fact points, ascending."""
     pairs = np.unique(np.concatenate([s * n_entities + o, o * n_entities + s]))
-    left, right = pairs // n_entities, pairs % n_entities
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=n_entities))]).astype(np.int64)
-    return offsets, right
-
-
-@numba.njit(parallel=True, cache=True)
-def _count_shared(offsets: Any, neighbours: Any, subjects: Any, entities: Any, out: Any) -> None:  # pragma: no cover
-    n = len(offsets) - 1
-    for i in numba.prange(len(subjects)):
-        near = np.zeros(n, np.bool_)
-        s = subjects[i]
-        for place in range(offsets[s], offsets[s + 1]):
-            near[neighbours[place]] = True
-        for j in range(entities.shape[1]):
-            c = entities[i, j]
-            out[2, i, j] = near[c]
-            for place in range(offsets[c], offsets[c + 1]):
-                z = neighbours[place]
-                if near[z]:
-                    out[0, i, j] += 1
-                    out[1, i, j] += 1 / np.log(1.0 + offsets[z + 1] - offsets[z])
+    return Ragged.grouped(pairs // n_entities, pairs % n_entities, n_entities)

@@ -48,6 +48,7 @@ class WideReranker:
                 self._kb,
                 config.encoder,
                 tokens=config.text_tokens,
+                device=context.device,
                 download=context.download,
                 progress=context.progress,
             )
@@ -66,7 +67,7 @@ class WideReranker:
     @cached_property
     def _features(self) -> WideFeatures:
         """Counts of all training facts, for lists of facts that nobody has seen."""
-        return WideFeatures(self._kb, self.config)
+        return WideFeatures(self._kb, self.config, device=device_of(self.model))
 
     def phases(self) -> Sequence[Phase]:
         """The network first; then, if the settings say so, end to end."""

@@ -96,7 +96,7 @@ class NameEncoder(Vectors):
         vectors = self.dropout(self.word(words.where(self.known[words], UNKNOWN)))  # (name, place, width)
         packed = pack_padded_sequence(vectors, torch.from_numpy(lengths), batch_first=True, enforce_sorted=False)
         _, (last, _) = self.lstm(packed)
-        states: Tensor = self.dropout(last[-1])
+        states: Tensor = self.dropout(last[-1].float())  # whatever precision products are computed in
         return states
 
 

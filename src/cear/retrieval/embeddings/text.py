@@ -81,6 +81,11 @@ class TextProjectionConfig(EmbeddingConfig):
     def build(self, kb: KnowledgeBase, context: Context) -> TextEmbeddings:
         """Projections of the texts of a knowledge base."""
         entities, relations = text_vectors(
-            kb, self.encoder, tokens=self.tokens, download=context.download, progress=context.progress
+            kb,
+            self.encoder,
+            tokens=self.tokens,
+            device=context.device,
+            download=context.download,
+            progress=context.progress,
         )
         return TextEmbeddings(entities, relations, scale=self.scale, seed=context.seed)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cear.core.threads import torch_threads
+from cear.core.types import Ints
 from cear.retrieval.extreme_text import searching
 from cear.retrieval.extreme_text.config import TreeSettings
 from cear.retrieval.extreme_text.examples import Examples
@@ -43,8 +45,7 @@ def label_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
     total = np.zeros((len(examples.names), _WIDTH), np.float32)
     for first in range(0, len(examples), _BLOCK):
         facts = np.arange(first, min(first + _BLOCK, len(examples)))
-        queries = searching.pool_all(examples.rows(facts), examples.texts.arrays, projection)
-        np.add.at(total, examples.answer[facts], queries)
+        np.add.at(total, examples.answer[facts], _pooled(examples.rows(facts), examples.texts.arrays, projection))
     return _unit(_unit(total) + _unit(_name_vectors(examples, random)))
 
 
@@ -52,7 +53,13 @@ def _name_vectors(examples: Examples, random: np.random.Generator) -> Vectors:
     names = examples.names
     projection = random.standard_normal((names.values.max() + 1, _WIDTH), np.float32)
     texts = Texts(names.offsets, names.values, np.ones(ROLES, np.float32))
-    vectors: Vectors = searching.pool_all(np.arange(len(names))[:, None], texts, projection)
+    return _pooled(np.arange(len(names))[:, None], texts, projection)
+
+
+def _pooled(rows: Ints, texts: Texts, projection: Vectors) -> Vectors:
+    """The vector of each query, (query, width), on as many threads as PyTorch uses."""
+    with torch_threads():
+        vectors: Vectors = searching.pool_all(rows, texts, projection)
     return vectors
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from cear.core.context import Context
+from cear.core.errors import MismatchError
 from cear.data import KnowledgeBase
 from cear.evaluation import valid_mrr
 from cear.retrieval.retriever import Fitted, RetrieverConfig, learned
@@ -31,6 +32,8 @@ class RulesConfig(RuleSettings, RetrieverConfig):
 
     def fit(self, kb: KnowledgeBase, folder: Path, context: Context) -> Fitted:
         """Rules learned from the training facts; validation only measures them."""
+        if (folder / RULES).exists():
+            self.load(kb, folder, context)  # or somebody else's would be overwritten
         start, facts = time.monotonic(), kb.facts("train")
         book = learn_rules(
             facts, kb.n_entities, kb.n_relations, self.settings, seed=context.seed, progress=context.progress
@@ -43,4 +46,11 @@ class RulesConfig(RuleSettings, RetrieverConfig):
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> RuleRetriever:
         """The rules in a folder."""
         del context
-        return RuleRetriever(load_rules(folder / RULES, digest=kb.digest))
+        path = folder / RULES
+        book = load_rules(path, digest=kb.digest)
+        if book.config != self.settings:
+            raise MismatchError(
+                f"The rules in {path} were learned with other settings:\n  there: {book.config}\n"
+                f"  here:  {self.settings}\nUse another folder, or go back to what they were learned with."
+            )
+        return RuleRetriever(book)

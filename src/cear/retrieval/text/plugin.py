@@ -28,6 +28,7 @@ class TextConfig(TextSettings, ScheduleConfig, RetrieverConfig):
     """A bi-encoder over texts in the manner of SimKGC, and how it is trained: by InfoNCE with Adam."""
 
     version: ClassVar[int] = 1
+    data_parallel: ClassVar[bool] = True
     model: Literal["text"] = "text"
     """Which retriever."""
 
@@ -59,7 +60,12 @@ class TextConfig(TextSettings, ScheduleConfig, RetrieverConfig):
     def _scorer(self, kb: KnowledgeBase, context: Context) -> tuple[TextScorer, Tensor]:
         """A fresh scorer, and the vectors of entities that it starts from."""
         start, relations = text_vectors(
-            kb, self.encoder, tokens=self.tokens, download=context.download, progress=context.progress
+            kb,
+            self.encoder,
+            tokens=self.tokens,
+            device=context.device,
+            download=context.download,
+            progress=context.progress,
         )
         vectors: KeptVectors | TunedVectors = KeptVectors(start)
         if self.tune is not None:

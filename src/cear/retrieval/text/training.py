@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -85,9 +86,9 @@ class TextTask(QueryTask):
             self._tuned.refresh_cache(progress=self._context.progress)
         return super().validate()
 
-    def loss(self, batch: Batch) -> Tensor:
-        """The InfoNCE of a batch, whose subjects are read where the encoder learns."""
-        if not self._reads or self._tuned is None:
-            return self._loss(self.model.score_all(batch.queries, batch.among).float(), batch)
-        with self._tuned.reading(torch.from_numpy(np.unique(batch.queries.entity))):
-            return self._loss(self.model.score_all(batch.queries, batch.among).float(), batch)
+    def loss(self, part: Batch, whole: Batch) -> Tensor:
+        """A part's share of the InfoNCE of a batch; its subjects are read where the encoder learns."""
+        reader = self._tuned if self._reads else None
+        with nullcontext() if reader is None else reader.reading(torch.from_numpy(np.unique(part.queries.entity))):
+            scores = self.model.score_all(part.queries, part.among).float()
+            return part.weight / whole.weight * self._loss(scores, part)

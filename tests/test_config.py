@@ -214,6 +214,7 @@ class TestPlugIns:
             ("candidates: {crossfit: {use: 1}}", r"candidates\.crossfit\.use .*: held_out_folds"),
             ("reranker: {lists: 5}", r"reranker\.lists .*: lists_per_epoch"),
             ("reranker: {kind: wide, others: true}", r"reranker\.others .*: extra_scores"),
+            ("stage1: {model: text, layers: 1}", r"stage1\.layers .*: tune: \{layers: …\}"),
             ("stage1: {init_scale: 0.1}", r"stage1\.init_scale .*: embedding: \{scale: …\}"),
             ("stage1: {model: rules, rules: {best: 1}}", r"stage1\.rules .*beside `model`"),
             ("stage1: {model: complex_lstm}", r"stage1: complex_lstm .*model: complex with embedding: \{kind: lstm\}"),
@@ -238,6 +239,11 @@ class TestPlugIns:
     def test_wide_refuses_lists_of_facts_that_its_retrievers_have_seen(self, loaded: Any, text: str) -> None:
         with pytest.raises(ConfigError, match="give the answer away"):
             loaded(text)
+
+    def test_what_is_wrong_between_settings_is_said_without_all_of_them(self, loaded: Any) -> None:
+        with pytest.raises(ConfigError) as caught:
+            loaded("seed: [3, 3]")
+        assert str(caught.value).splitlines()[1:] == ["  seed: [3, 3] are not one or several different seeds."]
 
     def test_vectors_are_those_of_one_fold(self, loaded: Any) -> None:
         with pytest.raises(ConfigError, match=r"reranker\.vectors needs .*held_out_folds: 1"):

@@ -204,12 +204,17 @@ class TestSettings:
             CandidatesConfig.parse({"crossfit": None, "known": "drop"}, source="here")
         assert CandidatesConfig.parse({"crossfit": None, "known": "keep"}, source="here").crossfit is None
 
-    @pytest.mark.parametrize(("lists", "crossfit", "held_out"), [(None, {}, True), (None, None, False), ("mine", {}, False)])
+    @pytest.mark.parametrize(
+        ("lists", "crossfit", "held_out"), [(None, {}, True), (None, None, False), ("mine", {}, False)]
+    )
     def test_lists_are_held_out_when_a_fold_of_ours_makes_them(self, lists: Any, crossfit: Any, held_out: bool) -> None:
         values = {"lists": lists, "crossfit": crossfit, "known": "keep"}
         assert CandidatesConfig.parse(values, source="here").held_out == held_out
 
-    @pytest.mark.parametrize(("group", "old", "new"), [(CrossfitConfig, "use", "held_out_folds"), (CandidatesConfig, "also", "extra_retrievers")])
+    @pytest.mark.parametrize(
+        ("group", "old", "new"),
+        [(CrossfitConfig, "use", "held_out_folds"), (CandidatesConfig, "also", "extra_retrievers")],
+    )
     def test_earlier_names_say_what_they_are_called_now(self, group: Any, old: str, new: str) -> None:
         with pytest.raises(ConfigError, match=f"{old} is called otherwise now: {new}"):
             group.parse({old: 1}, source="here")

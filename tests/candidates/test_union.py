@@ -110,7 +110,9 @@ def test_the_union_is_who_stands_highest_in_any_ranking(data: st.DataObject, n: 
     assert np.isneginf(found.extra_scores[0, len(listed) :]).all()
 
 
-def test_scores_that_cannot_be_ranked_are_refused_whoever_gave_them(towns: KnowledgeBase, retrievers: Retrievers) -> None:
+def test_scores_that_cannot_be_ranked_are_refused_whoever_gave_them(
+    towns: KnowledgeBase, retrievers: Retrievers
+) -> None:
     class Broken:
         n_entities = 30
 
@@ -118,7 +120,7 @@ def test_scores_that_cannot_be_ranked_are_refused_whoever_gave_them(towns: Knowl
             return torch.full((len(queries), 30 if among is None else len(among)), torch.nan)
 
         def score_candidates(self, queries: Queries, entities: Any) -> torch.Tensor:
-            return torch.full(entities.shape, torch.nan)
+            return self.score_all(queries).gather(1, torch.from_numpy(entities))
 
     with pytest.raises(ScoreError, match="is nan"):
         Retrievers(towns, retrievers.first, {"broken": Broken()}).search(towns.queries("test"), 3)

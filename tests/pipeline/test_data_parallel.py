@@ -40,7 +40,7 @@ def trainings(out: Path) -> dict[str, list[dict[str, float]]]:
     found = {}
     for path in sorted(out.glob("steps/*/*/training.json")):
         values: dict[str, Any] = json.loads(path.read_text())
-        states = values["phases"] if "phases" in values else {"": values}
+        states = values.get("phases", {"": values})
         found |= {f"{path.parts[-3]} {path.parts[-2]} {name}": state["history"] for name, state in states.items()}
     return found
 
@@ -49,7 +49,7 @@ def test_two_processes_reach_what_one_reaches(write_towns: Callable[..., Path], 
     config = tmp_path / "config.yaml"
     config.write_text(CONFIG.format(data=write_towns(tmp_path / "towns")))
     alone = start(config, tmp_path / "alone")
-    out, err = alone.communicate(timeout=120)
+    _, err = alone.communicate(timeout=120)
     assert alone.returncode == 0, err
     world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
     both = [

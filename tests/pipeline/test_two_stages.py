@@ -185,6 +185,8 @@ class TestRun:
         values["candidates"] |= {"lists": str(tmp_path / "mine.parquet")}
         done = run(RunConfig.model_validate(values), tmp_path / "run")
         assert done.plan.reranker_training()["lists"] <= 20
+        (tmp_path / "mine.parquet").unlink()
+        assert open_run(tmp_path / "run").evaluate("test").summary() == done.evaluate("test").summary()
         write_lists(tmp_path / "mine.parquet", made[:30])
         again = run(RunConfig.model_validate(values), tmp_path / "run")
         assert not {report.name: report.reused for report in again.steps()}["re-ranker"], "other lists, another model"

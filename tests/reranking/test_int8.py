@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from cear.candidates import Lists
+from cear.core.context import HERE
 from cear.core.errors import ConfigError
 from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase, cache_root
-from cear.core.context import HERE
 from cear.reranking import Reranker, SequenceConfig, SequenceReranker, Upstream, load_reranker
 from cear.reranking.sequence import int8
 
@@ -27,6 +27,7 @@ def saved(
     own_cache: None, towns: KnowledgeBase, encoder_of: Callable[..., str], tmp_path_factory: pytest.TempPathFactory
 ) -> Saved:
     """The folder of a re-ranker, and the re-ranker of 8-bit weights that was made from it."""
+    del own_cache  # which is where the 8-bit encoder goes
     folder = tmp_path_factory.mktemp("stage2") / "model"
     config = SequenceConfig(encoder=encoder_of(), hidden=8, text="name")
     config.build(Upstream(towns), HERE).save_pretrained(folder)
@@ -38,9 +39,7 @@ def made(towns: KnowledgeBase, folder: Path) -> Reranker:
     return SequenceConfig(hidden=8, text="name").load_int8(Upstream(towns), folder, HERE)
 
 
-def test_scores_are_nearly_those_of_the_whole_weights(
-    saved: Saved, towns: KnowledgeBase, lists: Lists
-) -> None:
+def test_scores_are_nearly_those_of_the_whole_weights(saved: Saved, towns: KnowledgeBase, lists: Lists) -> None:
     whole = load_reranker(saved[0], Upstream(towns)).rerank(lists)
     small = saved[1].rerank(lists)
     assert not np.array_equal(whole, small)

@@ -206,9 +206,7 @@ class TestTraining:
             assert torch.equal(mine, other), name
         assert self.weights(tmp_path / "whole") == self.weights(tmp_path / "cut")
 
-    def test_out_of_time_after_every_step_it_ends_the_same(
-        self, train: Train, tmp_path: Path
-    ) -> None:
+    def test_out_of_time_after_every_step_it_ends_the_same(self, train: Train, tmp_path: Path) -> None:
         _, state = train("whole")
         stops = 0
         while True:
@@ -221,9 +219,7 @@ class TestTraining:
         assert asdict(its) | {"seconds": None} == asdict(state) | {"seconds": None}
         assert self.weights(tmp_path / "whole") == self.weights(tmp_path / "cut")
 
-    def test_it_keeps_the_epoch_that_was_best_on_validation(
-        self, train: Train, lists: Lists
-    ) -> None:
+    def test_it_keeps_the_epoch_that_was_best_on_validation(self, train: Train, lists: Lists) -> None:
         seen: list[Any] = []
 
         def validate(reranker: SequenceReranker) -> float:
@@ -267,9 +263,7 @@ class TestTraining:
         losses = [entry["loss"] for entry in state.history]
         assert losses[-1] < 0.8 * losses[0]
 
-    def test_another_configuration_or_knowledge_base_is_refused(
-        self, train: Train, towns: KnowledgeBase
-    ) -> None:
+    def test_another_configuration_or_knowledge_base_is_refused(self, train: Train, towns: KnowledgeBase) -> None:
         train("run", settings={"epochs": 1})
         fewer = with_splits(towns, test=towns.facts("test")[1:])
         for kb, settings in ((towns, {"epochs": 1, "dropout": 0.2}), (fewer, {"epochs": 1})):

@@ -171,7 +171,9 @@ class TestListsItLearnsFrom:
     )
     def test_of_retrievers_that_saw_their_facts_are_refused(self, candidates: Any) -> None:
         values = {"candidates": candidates, "reranker": {"kind": "wide"}}
-        with pytest.raises(ConfigError, match=r"give the answer away; set candidates\.crossfit, leave candidates\.lists"):
+        with pytest.raises(
+            ConfigError, match=r"give the answer away; set candidates\.crossfit, leave candidates\.lists"
+        ):
             RunConfig.parse(values, source="here")
         values["reranker"] = {"kind": "sequence"}
         assert RunConfig.parse(values, source="here").reranker is not None, "the paper's may"

@@ -212,3 +212,16 @@ def test_what_is_reused_is_said_to_who_listens(tmp_path: Path, caplog: pytest.Lo
     with caplog.at_level(logging.DEBUG, "cear.steps"):
         Store(tmp_path, context=HERE).get(step("a"))
     assert "a is reused" in caplog.text
+
+
+def test_killed_on_its_way_into_its_place_it_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    store = Store(tmp_path, context=HERE)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            store.get(step("a", calls=calls))
+    assert not store.has(step("a"))
+    assert (store.get(step("a", calls=calls)) / "text").read_text() == "a"
+    assert calls == ["a"]
+    assert store.report(step("a")).spent.seconds > 0

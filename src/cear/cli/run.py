@@ -87,7 +87,8 @@ def measure(finished: Run, facts: int | None, json: Path | None) -> Record:
 
 
 def _place(path: P, seed: int, seeds: list[int]) -> P:
-    """Where the run of a seed is kept: of one seed the place itself, of several one for each beside it."""
+    """Where the run or the record of a seed is kept: in the place itself, or of several seeds beside it."""
     if path is None or len(seeds) == 1:
         return path
-    return path.with_name(f"{path.stem}-seed{seed}{path.suffix}")
+    stem, suffix = (path.stem, ".json") if path.suffix == ".json" else (path.name, "")
+    return path.with_name(f"{stem}-seed{seed}{suffix}")

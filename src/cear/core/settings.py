@@ -44,6 +44,8 @@ def _explain(root: type[BaseModel], problem: Any) -> str:
     groups, keys = _follow(root, path if problem["type"] != "extra_forbidden" else path[:-1])
     if problem["type"] == "union_tag_invalid":
         return _no_such_tag(".".join(keys), problem["ctx"], groups)
+    if problem["type"] == "value_error" and isinstance(problem["input"], dict | BaseModel):
+        return ": ".join([*(".".join(keys),) * bool(keys), f"{problem['ctx']['error']}."])  # it says what it found
     if problem["type"] != "extra_forbidden":
         return f"{'.'.join(keys)}: {problem['msg']}, but found {problem['input']!r}."
     return _no_such_key(groups, keys, path[-1])

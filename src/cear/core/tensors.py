@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -11,12 +12,16 @@ from torch import Tensor
 from cear.core.errors import CearError, DataError
 from cear.core.files import replacing
 
+_SAID = "cear"  # the key of what a file says about itself
+
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
     """Write tensors and a few words about them, atomically."""
     try:
         with replacing(path) as partial:
-            save_file({key: value.contiguous() for key, value in tensors.items()}, partial, metadata)
+            # One key: safetensors writes several in any order, and equal files shall have equal bytes.
+            said = {_SAID: json.dumps(metadata, sort_keys=True)} if metadata else None
+            save_file({key: value.contiguous() for key, value in tensors.items()}, partial, said)
     except (OSError, SafetensorError) as error:  # safetensors has its own name for a full disk
         raise CearError(
             f"{path} could not be written: {error}. What it held before is still there. "
@@ -29,7 +34,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - not a mapping
-            return tensors, file.metadata() or {}
+            said = file.metadata() or {}
+            return tensors, json.loads(said[_SAID]) if _SAID in said else said
     except (FileNotFoundError, SafetensorError) as error:
         raise DataError(
             f"{path} cannot be read: {error}. It is missing, cut off or damaged; we write it whole or not at all. "

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ class Run:
         """The knowledge base."""
         return self.plan.kb
 
-    @cached_property
+    @property
     def ranker(self) -> Ranker:
         """The system: what is measured, and what answers."""
         return self.plan.ranker
@@ -73,8 +72,8 @@ class Run:
         """
         if not len(self.kb.facts(split)):
             raise DataError(f"{self.kb.name!r} has no {split} facts: there is nothing to evaluate.")
-        plan = replace(self.plan, context=replace(self.plan.context, progress=progress))
-        return read_ranks(self.plan.store.get(plan.evaluation(split, ties, facts)) / RANKS)
+        step = self.plan.evaluation(split, ties, facts, progress=progress)
+        return read_ranks(self.plan.store.get(step) / RANKS)
 
     def ask(
         self, relation: str, *, subject: str | None = None, object: str | None = None, k: int = 10, new: bool = False

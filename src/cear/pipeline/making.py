@@ -12,6 +12,7 @@ import torch
 
 from cear.candidates import Lists, Manifest, joined, make_lists, read_lists, sample_queries, write_lists
 from cear.core.files import write_json
+from cear.core.progress import Progress
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Floats, Split, TieRule
 from cear.evaluation import write_ranks
@@ -90,11 +91,12 @@ def fusion(plan: Plan, folder: Path) -> None:
     write_json(folder / FUSION, chosen.as_json())
 
 
-def evaluation(plan: Plan, split: Split, ties: TieRule, facts: int | None, folder: Path) -> None:
+def evaluation(plan: Plan, split: Split, ties: TieRule, facts: int | None, progress: Progress, folder: Path) -> None:
     """Measure the finished system."""
-    seed, progress = plan.context.seed, plan.context.progress
+    seed = plan.context.seed
     measured = evaluate_ranker(plan.ranker, split, ties=ties, facts=facts, seed=seed, progress=progress)
-    write_ranks(folder / RANKS, measured)
+    before = None if measured.before is None else replace(measured.before, seconds=0.0)
+    write_ranks(folder / RANKS, replace(measured, before=before, seconds=0.0))  # as above
 
 
 def lists_to_learn_from(plan: Plan) -> Lists:

@@ -75,7 +75,7 @@ def open_run(
     context = Context(seed=_one_seed(config), device=resolve(config.device), precision=config.precision)
     places = [Path(place) for place in (store, about["store"]) if place is not None] + [folder / STEPS]
     kept = Store(places[0], others=places[1:], context=context)
-    plan = Plan(config, kb, kept, context, int8)
+    plan = Plan(config, kb, kept, context, int8, about.get("lists"))
     refuse_unfinished(folder, plan, about)
     return Run(folder, plan)
 

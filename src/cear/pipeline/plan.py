@@ -12,6 +12,7 @@ from cear.candidates import Retrievers
 from cear.config import RunConfig
 from cear.core.context import Context
 from cear.core.files import file_digest, read_json
+from cear.core.progress import Progress, silent
 from cear.core.records import from_json
 from cear.core.types import Split, TieRule
 from cear.data import KnowledgeBase
@@ -36,6 +37,8 @@ class Plan:
     context: Context
     int8: bool = False
     """Whether the re-ranker answers with 8-bit weights."""
+    own_lists: str | None = None
+    """The digest of the user's own lists when the run was made: a finished run does not need their file."""
 
     # The graph: who is made from what.
 
@@ -86,6 +89,7 @@ class Plan:
                 settings | {"seen": part.key},
                 partial(making.features, self, part, step),
                 (step,),
+                on_cpu=True,
             )
             for part, step in self.training_lists
         ]
@@ -100,8 +104,7 @@ class Plan:
             "precision": self.config.precision,
         }
         lists = [step for _, step in self.training_lists]
-        vectors = [self.fold_retrievers[0][STAGE1]] if config.reads_vectors else []
-        inputs = (*lists, *self.features, self.validation, *vectors)
+        inputs = (*lists, *self.features, self.validation, *self._vectors_of)
         make = partial(making.reranker, self)
         return Step("re-ranker", f"reranker-{config.kind}", settings, make, inputs, together=True)
 
@@ -111,16 +114,18 @@ class Plan:
         settings = {"fusion": self.config.fusion, "version": 1}
         return Step("fusion", "fusion", settings, partial(making.fusion, self), (self.reranker, self.validation))
 
-    def evaluation(self, split: Split, ties: TieRule, facts: int | None) -> Step:
+    def evaluation(self, split: Split, ties: TieRule, facts: int | None, *, progress: Progress = silent) -> Step:
         """The rank of every query of a split, or of a sample of its facts."""
         settings = {"split": split, "ties": ties, "facts": facts, "int8": self.int8, **self._ranker_settings}
-        make = partial(making.evaluation, self, split, ties, facts)
+        make = partial(making.evaluation, self, split, ties, facts, progress)
         return Step(f"evaluation on {split}", "evaluation", settings, make, self.last)
 
     @property
     def last(self) -> tuple[Step, ...]:
         """What the finished system is loaded from."""
-        return (*self.stage1.values(), *(() if self.config.reranker is None else (self.reranker, self.fusion)))
+        if self.config.reranker is None:
+            return (*self.stage1.values(),)
+        return (*self.stage1.values(), *self._vectors_of, self.reranker, self.fusion)
 
     # The finished things: loaded, made first if need be.
 
@@ -129,7 +134,7 @@ class Plan:
         """Stage 1 and the retrievers beside it."""
         return self.load_retrievers(Whole(self.kb), self.stage1)
 
-    @property
+    @cached_property
     def ranker(self) -> Ranker:
         """The system: what is measured, and what answers."""
         if self.config.reranker is None:
@@ -173,7 +178,14 @@ class Plan:
             "seen": part.key,
         }
         make = partial(making.retriever, self, config, part)
-        return Step(name, f"retriever-{config.model}", settings, make, together=config.data_parallel)
+        return Step(
+            name,
+            f"retriever-{config.model}",
+            settings,
+            make,
+            together=config.data_parallel,
+            on_cpu=not config.data_parallel,
+        )
 
     def _lists(self, part: Part, retrievers: Mapping[str, Step], name: str) -> Step:
         made = self.config.candidates
@@ -182,7 +194,8 @@ class Plan:
         return Step(name, "lists", settings | {"asked": part.key}, make, (*retrievers.values(),))
 
     def _own_lists(self, path: Path) -> Step:
-        settings = {"file": file_digest(path), "data": self.kb.digest}
+        digest = self.own_lists if self.own_lists is not None and not path.exists() else file_digest(path)
+        settings = {"file": digest, "data": self.kb.digest}
         return Step("lists of your own", "lists", settings, partial(making.own_lists, self, path))
 
     # Loading.
@@ -217,6 +230,11 @@ class Plan:
     def _settings(self) -> dict[str, RetrieverConfig]:
         """The settings of Stage 1, and of the retrievers beside it by their names."""
         return {STAGE1: self.config.stage1, **self.config.candidates.extra_retrievers}
+
+    @property
+    def _vectors_of(self) -> list[Step]:
+        """The Stage 1 whose vectors the re-ranker reads, if it does."""
+        return [self.fold_retrievers[0][STAGE1]] if self.settings2.reads_vectors else []
 
     @property
     def settings2(self) -> RerankerConfig:

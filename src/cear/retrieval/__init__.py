@@ -1,5 +1,8 @@
 """Stage 1: retrievers that rank every entity, one plug-in a file or folder, and exact top-k search."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from cear.retrieval.complex import ComplEx, ComplExConfig
 from cear.retrieval.distances import Distance, DistanceConfig
 from cear.retrieval.distmult import DistMult, DistMultConfig
@@ -34,9 +37,8 @@ from cear.retrieval.search import best_of, candidate_scores, top_k
 from cear.retrieval.text import TextConfig, TextScorer
 from cear.retrieval.transe import TransE, TransEConfig
 
-# isort: split
-# The last one: it loads the plug-ins of installed packages, and they import from here.
-from cear.retrieval.registry import RETRIEVERS, AnyRetriever
+if TYPE_CHECKING:
+    from cear.retrieval.registry import RETRIEVERS, AnyRetriever
 
 __all__ = [
     "EMBEDDINGS",
@@ -90,3 +92,10 @@ __all__ = [
     "top_k",
     "train_extreme_text",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The registry, when it is first asked for: it loads the plug-ins of installed packages, which import from here."""
+    if name in ("RETRIEVERS", "AnyRetriever"):
+        return getattr(import_module("cear.retrieval.registry"), name)
+    raise AttributeError(f"module 'cear.retrieval' has no attribute {name!r}")

@@ -31,6 +31,9 @@ class Step:
     together: bool = False
     """Whether all processes of a data-parallel run work on it; of other steps one makes it, and the others wait."""
 
+    on_cpu: bool = False
+    """Whether it is computed on the CPU whatever the device of the run."""
+
     @cached_property
     def key(self) -> str:
         """A hash of kind, settings and the keys of the inputs."""

@@ -88,7 +88,10 @@ class Store:
         partial = place.with_name(f"{place.name}.partial")
         partial.mkdir(exist_ok=True)
         workers.wait()
-        if workers.is_main:
+        if (partial / REPORT).exists():  # killed on its last step, into its place
+            if workers.is_main:
+                self._put(step, partial, place)
+        elif workers.is_main:
             with Meter(partial / ACCOUNT) as meter:
                 step.make(partial)
                 workers.wait()
@@ -100,19 +103,22 @@ class Store:
         workers.wait()
 
     def _finish(self, step: Step, partial: Path, place: Path, spent: Spent) -> None:
-        """Put a step that is made in its place."""
-        report = self._report(step, spent)
+        """Write the report of a step that is made, and put it in its place."""
+        write_json(partial / REPORT, self._report(step, spent).as_json())
+        self._put(step, partial, place)
+
+    def _put(self, step: Step, partial: Path, place: Path) -> None:
         for leftover in (partial / ACCOUNT, *partial.rglob(_LEFT_BEHIND), *partial.rglob(".*.partial")):
             leftover.unlink(missing_ok=True)
-        write_json(partial / REPORT, report.as_json())
         shutil.rmtree(place, ignore_errors=True)  # what stands there is no whole step
         partial.rename(place)
-        self.reports[step.key] = report
+        self.reports[step.key] = _read_report(place)
 
     def _report(self, step: Step, spent: Spent) -> StepReport:
         commit, dirty = checkout()
         date = datetime.now(UTC).isoformat(timespec="seconds")
-        return StepReport(step.name, step.kind, step.key, spent, self._context.device, __version__, commit, dirty, date)
+        device = "cpu" if step.on_cpu else self._context.device
+        return StepReport(step.name, step.kind, step.key, spent, device, __version__, commit, dirty, date)
 
 
 def _is_whole(place: Path, step: Step) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,7 @@ from cear.evaluation import evaluate
 from cear.retrieval import ExtremeText, TreeSettings, top_k, train_extreme_text
 from cear.retrieval.extreme_text import kernels, searching, training
 from cear.retrieval.extreme_text.examples import Examples
+from cear.retrieval.extreme_text.fresh import build_tree
 from cear.retrieval.extreme_text.kernels import Weights
 from cear.retrieval.extreme_text.learner import Learner
 from cear.retrieval.extreme_text.side import SideModel
@@ -203,6 +206,22 @@ class TestTraining:
         torch.set_num_threads(2)
         _, sides = train_extreme_text(towns, SMALL.model_copy(update={"epochs": 60}), tmp_path)
         assert all(state.losses[-1] < state.losses[0] / 2 for state in sides.values())
+
+
+def test_a_tree_by_kmeans_is_built_on_as_many_threads_as_pytorch_has(
+    towns: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+    pool_all = searching.pool_all
+
+    def watched(*arguments: Any) -> Any:
+        threads.append(numba.get_num_threads())
+        return pool_all(*arguments)
+
+    monkeypatch.setattr(searching, "pool_all", watched)
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined] # whoever ran before left this
+    build_tree(Examples.of(towns, "tail", SMALL), TreeSettings(tree="kmeans"), [0])
+    assert threads == [1, 1], "the queries, and the names"
 
 
 class ScoresAlone:

@@ -94,7 +94,8 @@ class WideReranker:
                 layers=settings.layers,
                 dropout=self.config.dropout,
                 seed=self._seed,
-            ).to(device_of(self.model))
+                device=str(device_of(self.model)),
+            )
         if self._vectors is not None:
             opened._vectors = opened.model.stage1 = copy.deepcopy(self._vectors).requires_grad_(True)
         return opened

@@ -77,7 +77,7 @@ class NameEncoder(Vectors):
             for weight in self.lstm.parameters():
                 weight.uniform_(-(width**-0.5), width**-0.5, generator=generator)
         self.dropout = nn.Dropout(config.dropout)
-        self.register_buffer("known", torch.from_numpy(words.known))
+        self.register_buffer("known", torch.tensor(words.known))  # its own: a scorer may read names twice
         self._tokens, self._lengths = words.tokens, words.lengths
 
     def forward(self, index: Ints | Tensor | None) -> Tensor:

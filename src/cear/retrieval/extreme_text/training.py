@@ -34,7 +34,6 @@ class SideTraining:
 
     step: int = 0
     """Parts done, over all epochs."""
-    seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
     """The mean loss of an example, for each part."""
     done: bool = False
@@ -78,14 +77,13 @@ def _train_side(
         return state
     examples = Examples.of(kb, side, config)
     learner = resumed[0] if resumed else Learner.fresh(examples, config, seeds)
-    start, saved = time.monotonic() - state.seconds, state.seconds
+    saved = time.monotonic()
     with progress(f"Training, {side}", config.epochs * len(examples)) as bar:
         for epoch_ends in _parts(learner, examples, config, state, seeds, bar):
-            state.seconds = time.monotonic() - start
             late = deadline.passed() and not state.done
-            if epoch_ends or late or state.seconds - saved >= config.checkpoint_seconds:
+            if epoch_ends or late or time.monotonic() - saved >= config.checkpoint_seconds:
                 learner.save(path, json.dumps(asdict(state)), origin)
-                saved = state.seconds
+                saved = time.monotonic()
             if late:
                 raise OutOfTime(
                     f"The time is over after part {state.step} of the training in {path}. "

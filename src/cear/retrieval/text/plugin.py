@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -29,6 +30,11 @@ class TextConfig(TextSettings, ScheduleConfig, RetrieverConfig):
 
     version: ClassVar[int] = 1
     data_parallel: ClassVar[bool] = True
+    renamed: ClassVar[Mapping[str, str]] = {
+        **RetrieverConfig.renamed,
+        **{key: f"tune: {{{key}: …}}" for key in ("layers", "warm_up")},
+        "encoder_learning_rate": "tune: {learning_rate: …}",
+    }
     model: Literal["text"] = "text"
     """Which retriever."""
 

@@ -14,7 +14,6 @@ seconds in other files, and the order of the metadata of safetensors files, whic
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import random
@@ -29,12 +28,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import yaml
 
 from cear.core.files import file_digest, write_json
 from cear.data import load
-from cear.evaluation import read_ranks, to_frame
 from cear.reports import Provenance
 
 RECORD = Path("results/benchmarks/kill_and_resume.json")
@@ -113,34 +110,15 @@ class Place:
         return time.perf_counter() - start
 
     def artefacts(self) -> dict[str, str]:
-        """What every file of every step holds, by its path in the store."""
+        """The SHA-256 of every file of every step, by its path in the store."""
         files = (path for path in sorted(self.store.rglob("*")) if path.is_file() and not path.name.endswith(IGNORED))
-        return {str(path.relative_to(self.store)): _digest(path) for path in files}
+        return {str(path.relative_to(self.store)): file_digest(path) for path in files}
 
     def killed_at(self, second: float) -> Kill:
         """What a run that was killed has left."""
         steps = [path for path in self.store.glob("*/*") if path.is_dir()]
         unfinished = [path.parent.name for path in steps if path.suffix == ".partial"]
         return Kill(second, sorted(unfinished), len(steps) - len(unfinished))
-
-
-def _digest(path: Path) -> str:
-    """The SHA-256 of what a file holds, without the seconds that it took.
-
-    Of a safetensors file the order of its metadata is left out as well, which the library draws anew at each writing.
-    """
-    if path.name == "ranks.parquet":
-        frame: pl.DataFrame = to_frame(read_ranks(path))
-        return hashlib.sha256(frame.write_json().encode()).hexdigest()
-    if path.suffix != ".safetensors":
-        return file_digest(path)
-    content = path.read_bytes()
-    end = 8 + int.from_bytes(content[:8], "little")  # a length, a header in JSON, and the numbers
-    header = json.loads(content[8:end])
-    state = json.loads(header.get("__metadata__", {}).pop("state", "{}"))
-    state.pop("seconds", None)
-    told = json.dumps([header, state], sort_keys=True).encode()
-    return hashlib.sha256(told + content[end:]).hexdigest()
 
 
 def run_trial(place: Place, config: Path, rng: random.Random, length: float) -> list[Kill]:

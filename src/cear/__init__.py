@@ -48,6 +48,7 @@ _ROOMS = (
     "core",
     "data",
     "evaluation",
+    "pipeline",
     "ranking",
     "reports",
     "reranking",

@@ -338,6 +338,7 @@ def test_the_demo_trains_measures_and_answers(cear_: Cear, monkeypatch: pytest.M
     full = cear.config.load_config
     quick = ["stage1.epochs=1", "stage1.rank=4", "candidates.k=2", "candidates.crossfit.held_out_folds=1"]
     quick += ["reranker.lists_per_epoch=16", "reranker.validate_facts=4", "reranker.text=false"]
+    quick += ["candidates.extra_retrievers.text.epochs=1"]
     monkeypatch.setattr(cear.config, "load_config", lambda path, overrides=(): full(path, [*overrides, *quick]))
     monkeypatch.setenv("CEAR_CACHE", str(tmp_path / "cache"))
     done = cear_("demo", "--out", tmp_path / "demo")

@@ -33,6 +33,7 @@ QUICK = (
     "candidates.crossfit.epochs=2",
     "reranker.epochs=1",
     "reranker.text=false",
+    "candidates.extra_retrievers={rules: {model: rules}}",
 )
 
 

@@ -12,7 +12,7 @@ from cear.cli.ask import answer_table, spell
 from cear.cli.console import console, progress_bar, resumable
 from cear.cli.evaluate import show, show_cost
 
-# ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩; most of their answers are held-out test facts.
+# ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩, each with an answer that is a held-out test fact.
 QUESTIONS: tuple[dict[str, str], ...] = (
     {"subject": "Munich", "relation": "located in country"},
     {"relation": "capital of", "object": "Denmark"},
@@ -46,4 +46,9 @@ def demo(
         write_record(json, finished.record(evaluation), evaluation)
     for question in QUESTIONS:
         console.print(answer_table(spell(**question), finished.ask(**question, k=5, new=False)))
+    console.print(
+        "`train` is a fact that was learned from, `test` one that was held out: nothing has read it. "
+        "What stands above a `test` fact is a mistake, or a fact that this knowledge base lacks.",
+        markup=False,
+    )
     console.print(f"Ask your own: [bold]cear ask {out} Hanoi 'capital of'[/]", highlight=False)

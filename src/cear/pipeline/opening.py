@@ -77,6 +77,8 @@ def open_run(
     kept = Store(places[0], others=places[1:], context=context)
     plan = Plan(config, kb, kept, context, int8, about.get("lists"))
     refuse_unfinished(folder, plan, about)
+    if int8:
+        plan.ranker  # noqa: B018 - loads it, and so refuses now what has no 8-bit weights
     return Run(folder, plan)
 
 

@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from cear.config import RunConfig
-from cear.retrieval import TextConfig
+from cear.retrieval.text import TextSettings, TuneConfig
 
 PAGE = (Path(__file__).parents[3] / "docs" / "text-retriever.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", TextConfig.model_fields)
+@pytest.mark.parametrize("name", [*TextSettings.model_fields, *(f"tune.{name}" for name in TuneConfig.model_fields)])
 def test_every_setting_is_on_the_page(name: str) -> None:
     assert f"`{name}`" in PAGE
 

@@ -60,9 +60,14 @@ def run(
         with resumable():
             finished = train(one, place, store=store, minutes=minutes, download=download)
             records.append(measure(finished, facts, _place(json, seed, settings.seeds)))
-    if len(records) > 1:
-        from cear.reports import seeds_table
+    show_spread(records)
 
+
+def show_spread(records: list[Record]) -> None:
+    """Print mean and spread where there are several seeds."""
+    from cear.reports import seeds_table
+
+    if len(records) > 1:
         console.print(seeds_table(records))
 
 

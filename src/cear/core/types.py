@@ -1,4 +1,4 @@
-"""The nouns that every room shares: queries, known answers' shape, candidate lists, ranks.
+"""The types that every room shares: queries, known answers' shape, candidate lists, ranks.
 
 One query type inside: ⟨s, r, ?⟩ is `(s, r)`, and ⟨?, r, o⟩ is `(o, r + R)` with R relations, the
 reciprocal of `r`. Arrays are numpy, int64 for ids, and are never changed after they are made.

@@ -82,17 +82,12 @@ class Plan:
         """What is known of the candidates of each list to learn from."""
         config = self.settings2
         settings = {"kind": config.kind, "version": config.version, "features": config.feature_settings}
-        return [
-            Step(
-                f"{step.name}: features",
-                "features",
-                settings | {"seen": part.key},
-                partial(making.features, self, part, step),
-                (step,),
-                on_cpu=True,
-            )
-            for part, step in self.training_lists
-        ]
+
+        def described(part: Part, lists: Step) -> Step:
+            name, make = f"{lists.name}: features", partial(making.features, self, part, lists)
+            return Step(name, "features", settings | {"seen": part.key}, make, (lists,), on_cpu=True)
+
+        return [described(*made) for made in self.training_lists]
 
     @cached_property
     def reranker(self) -> Step:

@@ -107,6 +107,12 @@ class TestRun:
             assert step["device"] == "cpu"
             assert step["version"]
 
+    def test_a_store_that_forgot_a_step_does_not_make_the_run_cheaper(self, both: Run, tmp_path: Path) -> None:
+        copy = Path(shutil.copytree(both.folder, tmp_path / "copy"))
+        shutil.rmtree(copy / "steps" / "lists")
+        opened = open_run(copy)
+        assert [report.spent for report in opened.steps()] == [report.spent for report in both.steps()]
+
     def test_run_again_it_trains_and_re_ranks_nothing(self, both: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         before = artefacts(both)
         monkeypatch.setattr(SequenceReranker, "rerank", lambda *_, **__: pytest.fail("it re-ranked"))

@@ -47,13 +47,13 @@ def python(script: str, *arguments: str, path: Path) -> subprocess.CompletedProc
     )
 
 
-def with_entry_points(folder: Path, **points: str) -> Path:
-    """A folder in which a package seems to be installed that names these retrievers."""
+def with_entry_points(folder: Path, *, group: str = "cear.retrievers", **points: str) -> Path:
+    """A folder in which a package seems to be installed that names these plug-ins."""
     about = folder / "strange-1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: strange\nVersion: 1.0\n")
     lines = [f"{name} = {value}" for name, value in points.items()]
-    (about / "entry_points.txt").write_text("\n".join(["[cear.retrievers]", *lines, ""]))
+    (about / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))
     return folder
 
 
@@ -112,3 +112,38 @@ class TestBroken:
         done = python(script, path=with_entry_points(tmp_path, complex="json:loads"))
         assert done.stdout.strip() == "cear.retrieval.complex"
         assert "complex is a name of ours" in done.stderr
+
+
+RERANKER = """
+from typing import Literal
+
+from cear.reranking import WideConfig
+
+
+class NarrowConfig(WideConfig):
+    \"\"\"A wide re-ranker that is narrow.\"\"\"
+
+    kind: Literal["narrow"] = "narrow"
+    width: int = 8
+"""
+
+RERANK = """
+import sys
+import cear
+from cear.reranking import RERANKERS
+
+data, out = sys.argv[1:]
+reranker = {"kind": "narrow", "text": False, "heads": 2, "epochs": 1}
+stage1, candidates = {"rank": 8, "epochs": 2, "batch": 20}, {"k": 6, "crossfit": {"folds": 3}}
+values = {"data": data, "stage1": stage1, "candidates": candidates, "reranker": reranker}
+done = cear.run(cear.RunConfig.parse(values, source="here"), out)
+print(sorted(RERANKERS), done.evaluate("test").before is not None, done.ranker.reranker.config.width)
+"""
+
+
+def test_a_re_ranker_from_outside_re_ranks(tmp_path: Path, write_towns: Callable[..., Path]) -> None:
+    place = with_entry_points(tmp_path / "site", group="cear.rerankers", narrow="narrow_reranker:NarrowConfig")
+    (place / "narrow_reranker.py").write_text(RERANKER)
+    done = python(RERANK, str(write_towns(tmp_path / "towns")), str(tmp_path / "run"), path=place)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0] == "['narrow', 'sequence', 'wide'] True 8"

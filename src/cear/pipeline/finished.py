@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ class Run:
 
     folder: Path
     plan: Plan
+    cost: Mapping[str, StepReport] = field(default_factory=dict)
+    """What its steps had cost when it was finished, by key."""
 
     @property
     def config(self) -> RunConfig:
@@ -104,7 +106,8 @@ class Run:
     def steps(self, *last: Step) -> list[StepReport]:
         """What every step of the run cost, inputs first; `last` are further ones, such as an evaluation."""
         chain = {each.key: each for step in (*self.plan.last, *last) for each in step.chain()}
-        return [self.plan.store.report(step) for step in chain.values() if self.plan.store.has(step)]
+        store = self.plan.store
+        return [self.cost[key] if not store.has(step) else store.report(step) for key, step in chain.items()]
 
     def record(self, evaluation: Evaluation, *, facts: int | None = None) -> Record:
         """The figures of an evaluation with everything needed to make them again, and the cost of the whole chain."""

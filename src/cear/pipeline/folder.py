@@ -61,7 +61,13 @@ def read_run(folder: Path) -> tuple[dict[str, Any], RunConfig]:
 
 def finish(out: Path, plan: Plan) -> None:
     """Write down which steps the finished run is loaded from."""
-    write_json(out / RUN, _about(plan.kb, out, plan.store.folder, plan))
+    write_json(out / RUN, _about(plan.kb, out, plan.store.folder, plan) | {"cost": _costs(plan)})
+
+
+def _costs(plan: Plan) -> list[dict[str, Any]]:
+    """What each step of the chain cost: the run knows it even when a store has forgotten a step."""
+    chain = {each.key: each for step in plan.last for each in step.chain()}
+    return [plan.store.report(step).as_json() for step in chain.values()]
 
 
 def _about(kb: KnowledgeBase, out: Path, store: Path, plan: Plan | None) -> dict[str, Any]:

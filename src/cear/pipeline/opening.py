@@ -14,9 +14,9 @@ from cear.core.progress import Progress, silent
 from cear.core.threads import use_threads
 from cear.data import KnowledgeBase, cache_root, is_named
 from cear.pipeline.finished import Run
-from cear.pipeline.folder import STEPS, claim, finish, read_run, refuse_other, refuse_unfinished
+from cear.pipeline.folder import RUN, STEPS, claim, finish, read_run, refuse_other, refuse_unfinished
 from cear.pipeline.plan import Plan
-from cear.steps import Store
+from cear.steps import StepReport, Store
 
 
 def run(
@@ -79,7 +79,8 @@ def open_run(
     refuse_unfinished(folder, plan, about)
     if int8:
         plan.ranker  # noqa: B018 - loads it, and so refuses now what has no 8-bit weights
-    return Run(folder, plan)
+    cost = [StepReport.from_json(values, folder / RUN) for values in about["cost"]]
+    return Run(folder, plan, {report.key: report for report in cost})
 
 
 def default_store(config: RunConfig, out: Path) -> Path:

@@ -1,11 +1,16 @@
 """Stage 2: re-rankers that read the query and its candidates together, and the fusion of both stages."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from cear.reranking.fusion import STAGE2_ALONE, Fusion, choose_fusion
-from cear.reranking.registry import RERANKERS, AnyReranker, load_reranker
 from cear.reranking.reranker import Phase, Reranker, RerankerConfig, Trainable, Upstream
 from cear.reranking.sequence import SequenceConfig, SequenceReranker
 from cear.reranking.task import Examples, Stage2Task, Trained, train_phases
 from cear.reranking.wide import EndToEndConfig, WideConfig, WideReranker
+
+if TYPE_CHECKING:
+    from cear.reranking.registry import RERANKERS, AnyReranker, load_reranker
 
 __all__ = [
     "RERANKERS",
@@ -29,3 +34,10 @@ __all__ = [
     "load_reranker",
     "train_phases",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The registry, when it is first asked for: it loads the plug-ins of installed packages, which import from here."""
+    if name in ("RERANKERS", "AnyReranker", "load_reranker"):
+        return getattr(import_module("cear.reranking.registry"), name)
+    raise AttributeError(f"module 'cear.reranking' has no attribute {name!r}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cear.core.keys import content_key
+from cear.core.records import from_json
 from cear.steps.meter import Spent
 
 SCHEMA = 1  # of a step's folder; one of another schema is made again
@@ -62,6 +63,13 @@ class StepReport:
     schema: int = SCHEMA
     reused: bool = field(default=False, compare=False)
     """Whether this run found it ready."""
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], source: Path) -> StepReport:
+        """The report that `as_json` gave; `source` is named where it is not one."""
+        spent = {name: values[name] for name in Spent.__dataclass_fields__ if name in values}
+        rest = {name: value for name, value in values.items() if name not in spent}
+        return from_json(cls, {**rest, "spent": from_json(Spent, spent, source)}, source)
 
     def as_json(self) -> dict[str, Any]:
         """The report as a flat value of JSON."""

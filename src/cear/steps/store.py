@@ -131,9 +131,7 @@ def _is_whole(place: Path, step: Step) -> bool:
 
 
 def _read_report(place: Path) -> StepReport:
-    values = read_json(place / REPORT)
-    spent = Spent(**{name: values.pop(name) for name in Spent.__dataclass_fields__})
-    return StepReport(**values, spent=spent)
+    return StepReport.from_json(read_json(place / REPORT), place / REPORT)
 
 
 def _lock(place: Path, step: Step) -> FileLock:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from pykeen.nn.modules import ComplExInteraction, DistMultInteraction, RotatEInteraction, TransEInteraction
+from pykeen.nn.modules import (
+    ComplExInteraction,
+    ConvEInteraction,
+    DistMultInteraction,
+    RotatEInteraction,
+    TransEInteraction,
+)
 from pykeen.utils import negative_norm
 
 from cear.core.types import Ints
-from cear.retrieval import ComplEx, Distance, DistMult, RotatE, RowsEmbeddings, TransE
+from cear.retrieval import ComplEx, ConvE, ConvEConfig, Distance, DistMult, RotatE, RowsEmbeddings, TransE
 
 N_ENTITIES, N_RELATIONS, RANK = 40, 5, 16
 
@@ -77,3 +83,19 @@ def rotate_parts(scorer: RotatE, facts: Ints) -> tuple[torch.Tensor, torch.Tenso
     phase = scorer.phase(r)
     rotation = torch.polar(torch.ones_like(phase), phase)
     return as_complex(scorer.entity(s)), rotation, as_complex(scorer.entity(o))
+
+
+def test_conve(facts: Ints) -> None:
+    config = ConvEConfig(rank=RANK, image_width=8, channels=5, kernel=2)
+    scorer = ConvE(rows(), config).eval()
+    theirs = ConvEInteraction(
+        embedding_dim=RANK, input_channels=1, embedding_width=8, output_channels=5, kernel_width=2
+    ).eval()
+    with torch.no_grad():
+        for weight in scorer.parameters():  # biases and scales that start at 0 and 1 would hide a swap
+            weight += 0.1 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(4))
+        theirs.hr2d.load_state_dict(scorer.convolution.state_dict())
+        theirs.hr1d.load_state_dict(scorer.projection.state_dict())
+    s, r, o = facts.T
+    reference = theirs(scorer.entity(s), scorer.relation(r), (scorer.entity(o), scorer.bias[torch.from_numpy(o)]))
+    assert_same(scorer.score(facts), reference)

@@ -37,6 +37,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "loss": {"kind": "self_adversarial", "negatives": 9, "subsampling": True},
         "optimizer": {"kind": "lazy_adam", "decay": "linear"},
     },
+    "conve": {**SMALL, "image_width": 2, "kernel": 2, "channels": 3, "loss": {"kind": "bce"}},
+    "coper_conve": {**SMALL, "image_width": 2, "kernel": 2, "channels": 3, "loss": {"kind": "bce"}},
     "rules": {"min_support": 1},
     "text": {**READER, "checkpoint_seconds": 0},
     "text, tuned": {"model": "text", **READER, "checkpoint_seconds": 0, "tune": {"warm_up": 1}},

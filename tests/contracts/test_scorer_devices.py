@@ -32,6 +32,8 @@ MEANING = 12  # the width of the vectors that stand for what texts mean
 GRADIENT: dict[str, dict[str, Any]] = {
     "complex": {"relation_prediction": 0.5},
     "distmult": {"relation_prediction": 0.5},
+    "conve": {"image_width": 2, "kernel": 2, "channels": 3},
+    "coper_conve": {"image_width": 2, "kernel": 2, "channels": 3, "generators": 2},
     "transe, norm 1": {"model": "transe", "norm": 1},
     "transe, norm 2": {"model": "transe", "norm": 2},
     "rotate, norm 1": {"model": "rotate", "norm": 1},

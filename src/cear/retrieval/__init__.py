@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cear.retrieval.complex import ComplEx, ComplExConfig
+from cear.retrieval.conve import ConvE, ConvEConfig
+from cear.retrieval.coper_conve import CoPERConvE, CoPERConvEConfig
 from cear.retrieval.distances import Distance, DistanceConfig
 from cear.retrieval.distmult import DistMult, DistMultConfig
 from cear.retrieval.embeddings import (
@@ -46,8 +48,12 @@ __all__ = [
     "RETRIEVERS",
     "AnyRetriever",
     "Atom",
+    "CoPERConvE",
+    "CoPERConvEConfig",
     "ComplEx",
     "ComplExConfig",
+    "ConvE",
+    "ConvEConfig",
     "DistMult",
     "DistMultConfig",
     "Distance",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from cear.core.registry import union_of, with_installed
 from cear.retrieval.complex import ComplExConfig
+from cear.retrieval.conve import ConvEConfig
+from cear.retrieval.coper_conve import CoPERConvEConfig
 from cear.retrieval.distmult import DistMultConfig
 from cear.retrieval.extreme_text import ExtremeTextConfig
 from cear.retrieval.retriever import RetrieverConfig
@@ -17,6 +19,8 @@ from cear.retrieval.transe import TransEConfig
 RETRIEVERS: dict[str, type[RetrieverConfig]] = with_installed(
     {
         "complex": ComplExConfig,
+        "conve": ConvEConfig,
+        "coper_conve": CoPERConvEConfig,
         "distmult": DistMultConfig,
         "rotate": RotatEConfig,
         "transe": TransEConfig,

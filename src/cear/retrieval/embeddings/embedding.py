@@ -34,6 +34,8 @@ class Embeddings(ABC):
 
     n_entities: int
     n_relations: int
+    seed: int
+    """Of fresh weights: a scorer that has weights beside its vectors draws them from it, too."""
 
     @abstractmethod
     def entities(self, width: int, *, start: Start | None = None) -> Vectors:

@@ -43,15 +43,15 @@ class LstmConfig(EmbeddingConfig):
     def build(self, kb: KnowledgeBase, context: Context) -> LstmEmbeddings:
         """Readers of the names of a knowledge base."""
         names = Names.of(kb, tokens=self.tokens, min_count=self.min_count)
-        return LstmEmbeddings(names, self, torch.Generator().manual_seed(context.seed))
+        return LstmEmbeddings(names, self, seed=context.seed)
 
 
 class LstmEmbeddings(Embeddings):
     """One LSTM over the words of entities, one over those of relations."""
 
-    def __init__(self, names: Names, config: LstmConfig, generator: torch.Generator) -> None:
-        self.n_entities, self.n_relations = len(names.entities), len(names.relations) // 2
-        self._names, self._config, self._generator = names, config, generator
+    def __init__(self, names: Names, config: LstmConfig, *, seed: int = 0) -> None:
+        self.n_entities, self.n_relations, self.seed = len(names.entities), len(names.relations) // 2, seed
+        self._names, self._config, self._generator = names, config, torch.Generator().manual_seed(seed)
 
     def entities(self, width: int, *, start: Start | None = None) -> MentionEncoder:
         """The last state over the words of each entity."""

@@ -39,7 +39,7 @@ class RowsEmbeddings(Embeddings):
     """Fresh rows, drawn in the order in which they are asked for."""
 
     def __init__(self, n_entities: int, n_relations: int, *, scale: float = 1e-3, seed: int = 0) -> None:
-        self.n_entities, self.n_relations = n_entities, n_relations
+        self.n_entities, self.n_relations, self.seed = n_entities, n_relations, seed
         self._scale, self._generator = scale, torch.Generator().manual_seed(seed)
 
     def entities(self, width: int, *, start: Start | None = None) -> Rows:

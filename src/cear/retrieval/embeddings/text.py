@@ -43,7 +43,7 @@ class TextEmbeddings(Embeddings):
     """Projections of the text vectors of entities and of relations, one learned matrix for each of both."""
 
     def __init__(self, entities: Tensor, relations: Tensor, *, scale: float, seed: int) -> None:
-        self.n_entities, self.n_relations = len(entities), len(relations)
+        self.n_entities, self.n_relations, self.seed = len(entities), len(relations), seed
         self._entities, self._relations = entities, relations
         self._scale, self._generator = scale, torch.Generator().manual_seed(seed)
 

@@ -78,9 +78,10 @@ MAKES_RANKINGS: dict[str, Callable[..., Any]] = {
 
 def scorer_of(model: str = "complex", **settings: Any) -> Scorer:
     """A fresh scorer for 30 entities and 3 relations."""
-    values = {"model": model, "rank": 4, "embedding": {"scale": 0.5}} | settings
+    image = {"image_width": 2, "kernel": 2} if "image_width" in RETRIEVERS[model].model_fields else {}
+    values = {"model": model, "rank": 4, "embedding": {"scale": 0.5}} | image | settings
     config: Any = RETRIEVERS[model].model_validate(values)
-    return config.scorer(config.embedding.build(SIZES, HERE))
+    return config.scorer(config.embedding.build(SIZES, HERE)).eval()
 
 
 def config_of(data: Path) -> RunConfig:

@@ -20,7 +20,7 @@ from cear.core.errors import ScoreError
 from cear.core.progress import Progress, silent
 from cear.core.types import Bools, Floats, Ints, Queries, Ragged, Ranks
 from cear.data import KnownAnswers
-from cear.evaluation.scores import ScoresEntities, blocks, checked_scores, finite, refuse_outsiders
+from cear.evaluation.scores import ScoresEntities, checked_scores, finite, query_blocks, refuse_outsiders
 
 AnswersOfRow = Callable[[int], Ints]
 Golds = Ints | Ragged  # an entity per query, or a row of mentions
@@ -83,7 +83,8 @@ def rank_under_filters(
     golds = as_mentions(gold)
     parts: list[list[Ranks]] = []
     with progress("Ranking", len(queries)) as bar, torch.no_grad():
-        for first, last in blocks(scorer, distinct, block):
+        for part in query_blocks(scorer, distinct, block):
+            first, last = part.start, part.stop
             scores = checked_scores(scorer, distinct[first:last])
             here = order[slice(*np.searchsorted(row[order], [first, last]))]
             asked = golds.take(here)

@@ -8,6 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from cear.core.blocks import blocks, rows_within
 from cear.core.errors import ScoreError
 from cear.core.types import Floats, Ints, Queries
 
@@ -21,13 +22,12 @@ class ScoresEntities(Protocol):
         """The score of every entity, (query, entity); higher is better, all finite."""
 
 
-def blocks(scorer: ScoresEntities, queries: Queries, block: int | None) -> Iterator[tuple[int, int]]:
-    """First and last (excluded) query of each block; by default as many as `MEMORY` holds the scores of."""
+def query_blocks(scorer: ScoresEntities, queries: Queries, block: int | None) -> Iterator[slice]:
+    """The queries in blocks of this size; by default of as many as `MEMORY` holds the scores of."""
     if block is None and len(queries):
         # The contract does not say how many entities there are: one scored query does.
-        block = max(1, MEMORY // (4 * scorer.score_all(queries[:1]).shape[1]))
-    for first in range(0, len(queries), block or 1):
-        yield first, min(first + (block or 1), len(queries))
+        block = rows_within(4 * scorer.score_all(queries[:1]).shape[1], budget=MEMORY)
+    return blocks(len(queries), block or 1)
 
 
 @torch.inference_mode()

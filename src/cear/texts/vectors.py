@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.core.blocks import blocks
 from cear.core.devices import tensor
 from cear.core.progress import Progress, silent
 from cear.core.tensors import read_tensors, write_tensors
@@ -47,7 +48,7 @@ def text_vectors(
         return encode(lines, *loaded(), tokens=tokens, device=device, progress=progress)
 
     lines = [*texts(kb.entities), *kb.relations.table["name"].to_list()]
-    parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
+    parts = [lines[part] for part in blocks(len(lines), _PART)]
     known = [encoder, *_state_of(encoder), str(tokens)]
     vectors = torch.cat([_kept([*known, *part], partial(make, part)) for part in parts])
     return vectors[: kb.n_entities], vectors[kb.n_entities :]

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import depth_first_order
 from torch import Tensor
 
+from cear.core.blocks import blocks
 from cear.core.progress import Progress, silent
 from cear.core.types import Ints, Queries, Ragged
 from cear.data import KnownAnswers
@@ -71,11 +72,10 @@ def nearest(vectors: Tensor, count: int = _NEIGHBOURS, *, progress: Progress = s
     count = min(count, len(vectors) - 1)
     found = []
     with progress("Looking for texts that read alike", len(vectors)) as bar:
-        for start in range(0, len(vectors), _BLOCK):
-            block = vectors[start : start + _BLOCK]
-            likeness = block @ vectors.T
-            rows = torch.arange(len(block))
-            likeness[rows, start + rows] = -torch.inf
+        for part in blocks(len(vectors), _BLOCK):
+            likeness = vectors[part] @ vectors.T
+            rows = torch.arange(len(likeness))
+            likeness[rows, part.start + rows] = -torch.inf
             found.append(likeness.topk(count, dim=-1).indices)
-            bar.advance(len(block))
+            bar.advance(len(likeness))
     return torch.cat(found).numpy()

@@ -25,6 +25,14 @@ RELATIONS = ("lies_in", "twinned_with", "road_to")
 FolderMaker = Callable[..., Path]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _leave_the_users_cache_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever tests keep is kept in a cache of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CEAR_CACHE", str(tmp_path_factory.mktemp("cache of the session")))
+        yield
+
+
 def town_facts() -> dict[Split, list[tuple[int, int, int]]]:
     """Town i lies in country i mod 5, is twinned with i + 5, has a road to i + 1; every sixth fact is held out."""
     triples = [(i, 0, TOWNS + i % COUNTRIES) for i in range(TOWNS)]

@@ -190,7 +190,7 @@ def record(found: dict[str, Any], options: argparse.Namespace, seconds: float) -
     provenance = Provenance.collect(config=settings, data="demo", digest=load("demo").digest, seconds=seconds)
     return {
         "what": "a two-stage run, killed (SIGKILL) at random moments of all its steps, against an undisturbed one",
-        "compared": "every file in the store but step.json, by its bytes; seconds and the order of metadata left out",
+        "compared": "every file in the store but step.json, by its bytes",
         "kills": len(kills),
         "kills_while_making": dict(sorted(where.items())),
         "trials": len(trials),

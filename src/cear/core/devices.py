@@ -34,6 +34,11 @@ def device_of(module: nn.Module) -> torch.device:
     return torch.device("cpu") if first is None else first.device
 
 
+def runs_kernels(device: torch.device) -> bool:
+    """Whether our compiled loops run there; elsewhere plain PyTorch computes the same."""
+    return device.type == "cpu"
+
+
 def tensor(array: npt.NDArray[Any] | Tensor, device: torch.device | str) -> Tensor:
     """An array as a tensor of a device; a tensor is moved there."""
     if isinstance(array, Tensor):

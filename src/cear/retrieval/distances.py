@@ -19,6 +19,7 @@ from pydantic import model_validator
 from torch import Tensor
 
 from cear.core.blocks import blocks, rows_within
+from cear.core.devices import runs_kernels
 from cear.core.threads import torch_threads
 from cear.retrieval.gradient import GradientConfig
 
@@ -80,7 +81,7 @@ def squared_euclidean(queries: Tensor, entities: Tensor) -> Tensor:
 
 def sum_of_moduli(queries: Tensor, entities: Tensor, *, complex_pairs: bool) -> Tensor:
     """Σ |q - e| over coordinates, (query, width) x (entity, width) -> (query, entity)."""
-    if queries.device.type != "cpu":
+    if not runs_kernels(queries.device):
         return plain_sum_of_moduli(queries, entities, complex_pairs=complex_pairs)
     distances: Tensor = _SumOfModuli.apply(queries, entities, complex_pairs)  # type: ignore[no-untyped-call]
     return distances

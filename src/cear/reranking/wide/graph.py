@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from cear.candidates import Lists
+from cear.core.devices import runs_kernels
 from cear.core.types import NO_ENTITY, Floats, Ints, Ragged
 from cear.reranking.wide.shared import Reals, SharedOnDevice, count_shared
 
@@ -37,8 +38,8 @@ class GraphFeatures:
         self._degree = np.bincount(np.concatenate([s, o]), minlength=n_entities)
         near = _adjacency(s, o, n_entities)
         self._sizes = near.counts
-        on_cpu = torch.device(device).type == "cpu"
-        self._shared = partial(count_shared, near) if on_cpu else SharedOnDevice(near, device)
+        compiled = runs_kernels(torch.device(device))
+        self._shared = partial(count_shared, near) if compiled else SharedOnDevice(near, device)
         # A fact answers two queries: r with its object, and the reciprocal relation with its subject.
         self._answers = _Counts(np.concatenate([r, r + n_relations]), np.concatenate([o, s]), n_entities)
         self._known = _Counts(np.concatenate([r, r + n_relations]), np.concatenate([s, o]), n_entities)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -11,7 +10,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from cear.core.blocks import blocks_of
 from cear.core.devices import array, tensor
+from cear.core.spans import spans
 from cear.core.threads import torch_threads
 from cear.core.types import Ints, Ragged
 
@@ -49,28 +50,17 @@ class SharedOnDevice:
         """Shared neighbours, the same weighed by rarity, and whether the two are linked, (3, query, candidate)."""
         subject, candidate = np.repeat(subjects, entities.shape[1]), entities.reshape(-1)
         found = np.zeros((3, len(candidate)), np.float32)
-        for block in self._blocks(candidate):
+        for block in blocks_of(self._counts[candidate], _AT_ONCE):
             found[:, block] = array(self._count(subject[block], candidate[block]))
         return found.reshape(3, *entities.shape)
-
-    def _blocks(self, candidates: Ints) -> Iterator[slice]:
-        """Slices of candidates whose neighbours are looked up together; one with more than all of them is alone."""
-        ends = np.cumsum(self._counts[candidates])
-        start = 0
-        while start < len(candidates):
-            before = ends[start - 1] if start else 0
-            stop = max(int(np.searchsorted(ends, before + _AT_ONCE, side="right")), start + 1)
-            yield slice(start, stop)
-            start = stop
 
     def _count(self, subjects: Ints, candidates: Ints) -> Tensor:
         """The three values of each pair of a subject and a candidate, (3, pair)."""
         device, total = self._pairs.device, int(self._counts[candidates].sum())
         counts = tensor(self._counts[candidates], device)
         s, c = tensor(subjects, device), tensor(candidates, device)
-        pair = torch.repeat_interleave(counts, output_size=total)  # (neighbour,): the pair whose candidate has it
-        within = torch.arange(total, device=device) - (counts.cumsum(0) - counts)[pair]
-        z = self._values[self._offsets[c][pair] + within]
+        pair, place = spans(self._offsets[c], counts, total)  # (neighbour,): the pair whose candidate has it
+        z = self._values[place]
         shared = self._linked(s[pair], z).float()
         found = torch.zeros(3, len(candidates), device=device)
         found[0].index_add_(0, pair, shared)

@@ -20,7 +20,7 @@ _FAST = {"contract", "nsz", "reassoc"}  # reordered sums, but NaN and infinity s
 compiled = numba.njit(fastmath=_FAST, nogil=True, cache=True)
 compiled_parallel = numba.njit(fastmath=_FAST, nogil=True, cache=True, parallel=True)
 
-_SALT = 0x9E3779B1 * 31  # odd: the features' places in `pairs` are as far apart as can be
+SALT = 0x9E3779B1 * 31  # odd: the features' places in `pairs` are as far apart as can be
 _TINY = np.float32(1e-6)
 
 
@@ -78,7 +78,7 @@ def dot(x, y):  # pragma: no cover
 @compiled
 def slot(feature, row, pairs):  # pragma: no cover
     """Where the weight of a feature for a classifier is: the first classifiers of a feature stand together."""
-    return ((feature + 1) * _SALT + row) & (len(pairs) - 1)
+    return ((feature + 1) * SALT + row) & (len(pairs) - 1)
 
 
 @compiled

@@ -31,7 +31,7 @@ class ExtremeTextConfig(TreeSettings, RetrieverConfig):
         return TreeSettings.model_validate(values | {"checkpoint_seconds": self.checkpoint_seconds})
 
     def fit(self, kb: KnowledgeBase, folder: Path, context: Context) -> Fitted:
-        """A label tree trained to its last epoch; validation only measures it."""
+        """A label tree trained to its last epoch, on the CPU; validation only measures it."""
         start = time.monotonic()
         tree, _ = train_extreme_text(
             kb, self.settings, folder, seed=context.seed, deadline=context.deadline, progress=context.progress
@@ -41,9 +41,8 @@ class ExtremeTextConfig(TreeSettings, RetrieverConfig):
         return Fitted(tree, state)
 
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> ExtremeText:
-        """The trees in a folder, mapped into memory."""
-        del context
-        return ExtremeText.load(folder, origin_of(kb, self.settings))
+        """The trees in a folder, mapped into memory, or on another device than the CPU."""
+        return ExtremeText.load(folder, origin_of(kb, self.settings), device=context.device)
 
     def details(self, training: State) -> dict[str, Any]:
         """Width and epochs."""

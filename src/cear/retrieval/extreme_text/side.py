@@ -74,14 +74,14 @@ class SideModel:
                 searching.add_pairs(rows, texts, self.weights.pairs, logits)
             return torch.from_numpy(searching.log_probabilities(logits, self.tree))
 
-    def score_labels(self, entity: Ints, relation: Ints, labels: Ints) -> Vectors:
+    def score_labels(self, entity: Ints, relation: Ints, labels: Ints) -> Tensor:
         """The log-probability of the labels in each query's row, (query, label)."""
         scores = np.empty(labels.shape, np.float32)
         with torch_threads():
             searching.score_labels(
                 self.texts.asked(entity, relation), self.texts.arrays, self.tree, self.weights, labels, scores
             )
-        return scores
+        return torch.from_numpy(scores)
 
     def top_k(self, entity: Ints, relation: Ints, k: int, known: Ragged) -> Candidates:
         """The k most probable answers of each query but those known, best first, exactly."""

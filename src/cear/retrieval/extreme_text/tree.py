@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numba
@@ -42,6 +43,12 @@ class LabelTree(NamedTuple):
         """The number of decisions on the way to each label, (label,)."""
         depths: Ints = _depths(self.parent)[self.leaf]
         return depths
+
+    def levels(self) -> list[slice]:
+        """The nodes that are 1, 2, … decisions below the root: each level's numbers stand in a row."""
+        depths = _depths(self.parent)
+        starts = np.searchsorted(depths, np.arange(1, depths[-1] + 2)).tolist()
+        return [slice(*level) for level in pairwise(starts)]
 
 
 def classifiers(children: Ints) -> Ints:

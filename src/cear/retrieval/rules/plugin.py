@@ -13,7 +13,7 @@ from cear.evaluation import valid_mrr
 from cear.retrieval.retriever import Fitted, RetrieverConfig, learned
 from cear.retrieval.rules.config import RuleSettings
 from cear.retrieval.rules.retriever import RuleRetriever
-from cear.retrieval.rules.rulebook import learn_rules, load_rules, save_rules
+from cear.retrieval.rules.rulebook import RuleBook, learn_rules, load_rules, save_rules
 
 RULES = "rules.safetensors"
 
@@ -31,9 +31,9 @@ class RulesConfig(RuleSettings, RetrieverConfig):
         return RuleSettings.model_validate(self.model_dump(include=set(RuleSettings.model_fields)))
 
     def fit(self, kb: KnowledgeBase, folder: Path, context: Context) -> Fitted:
-        """Rules learned from the training facts; validation only measures them."""
+        """Rules learned from the training facts, on the CPU; validation only measures them."""
         if (folder / RULES).exists():
-            self.load(kb, folder, context)  # or somebody else's would be overwritten
+            self._kept(kb, folder)  # or somebody else's would be overwritten
         start, facts = time.monotonic(), kb.facts("train")
         book = learn_rules(
             facts, kb.n_entities, kb.n_relations, self.settings, seed=context.seed, progress=context.progress
@@ -44,8 +44,11 @@ class RulesConfig(RuleSettings, RetrieverConfig):
         return Fitted(retriever, state)
 
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> RuleRetriever:
-        """The rules in a folder."""
-        del context
+        """The rules in a folder, to fire on the device of the context."""
+        return RuleRetriever(self._kept(kb, folder), context.device)
+
+    def _kept(self, kb: KnowledgeBase, folder: Path) -> RuleBook:
+        """The rules in a folder, refused where they are not of this knowledge base and these settings."""
         path = folder / RULES
         book = load_rules(path, digest=kb.digest)
         if book.config != self.settings:
@@ -53,4 +56,4 @@ class RulesConfig(RuleSettings, RetrieverConfig):
                 f"The rules in {path} were learned with other settings:\n  there: {book.config}\n"
                 f"  here:  {self.settings}\nUse another folder, or go back to what they were learned with."
             )
-        return RuleRetriever(book)
+        return book

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cear.cli.console import console
+from cear.cli.console import console, loading
 
 if TYPE_CHECKING:
     from cear.pipeline import Answer
@@ -32,7 +32,8 @@ def ask(
 
     Examples: `cear ask runs/demo Kenya "official language"`, `cear ask runs/demo Euro currency --object`
     """
-    from cear.pipeline import open_run
+    with loading():
+        from cear.pipeline import open_run
 
     finished = open_run(run, source=data, store=store, int8=int8)
     end = {"object": entity} if object else {"subject": entity}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cear.cli.console import console, progress_bar
+from cear.cli.console import console, loading, progress_bar
 from cear.core.types import Split, TieRule
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ def evaluate(
 
     Example: `cear evaluate runs/wn --split test --json wn.json`
     """
-    from cear.pipeline import open_run
-    from cear.reports import write_record
+    with loading():
+        from cear.pipeline import open_run
+        from cear.reports import write_record
 
     finished = open_run(run, source=data, store=store, int8=int8)
     evaluation = finished.evaluate(split, ties=ties, facts=facts, progress=progress_bar)

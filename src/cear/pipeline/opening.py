@@ -79,7 +79,7 @@ def open_run(
     refuse_unfinished(folder, plan, about)
     if int8:
         plan.ranker  # noqa: B018 - loads it, and so refuses now what has no 8-bit weights
-    cost = [StepReport.from_json(values, folder / RUN) for values in about["cost"]]
+    cost = [StepReport.from_json(values, folder / RUN) for values in about.get("cost", ())]
     return Run(folder, plan, {report.key: report for report in cost})
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import depth_first_order
 from torch import Tensor
 
 from cear.core.blocks import blocks
@@ -56,6 +54,9 @@ class TextQueries(TrainingQueries):
 
 def depth_first(one: Ints, other: Ints, n_entities: int, rng: np.random.Generator) -> Ints:
     """The place of each entity in a depth-first walk along links between entities, its turns taken at random."""
+    from scipy.sparse import csr_array  # here, for who only asks does not walk
+    from scipy.sparse.csgraph import depth_first_order
+
     name = rng.permutation(n_entities)  # the walk takes the first name first
     everyone, root = np.arange(n_entities), np.full(n_entities, n_entities)  # a root that leads into every part
     rows, columns = np.concatenate([name[one], name[other], root]), np.concatenate([name[other], name[one], everyone])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from torch import Tensor
@@ -16,11 +16,13 @@ from cear.retrieval.gradient import ScheduleConfig
 from cear.retrieval.retriever import Fitted, RetrieverConfig
 from cear.retrieval.text.batches import nearest
 from cear.retrieval.text.config import TextSettings
-from cear.retrieval.text.pieces import Pieces
 from cear.retrieval.text.scorer import TextScorer
 from cear.retrieval.text.training import TextTask
 from cear.texts import KeptVectors, TunedVectors, load_encoder, text_vectors, texts
 from cear.training import State, fit, load_weights
+
+if TYPE_CHECKING:
+    from cear.retrieval.text.pieces import Pieces
 
 ENCODER = "encoder"
 
@@ -84,6 +86,12 @@ class TextConfig(TextSettings, ScheduleConfig, RetrieverConfig):
                 dropout=self.dropout,
                 seed=context.seed,
             )
-        pieces = Pieces.of(kb.entities, words=self.tokens) if self.words else None
+        pieces = self._pieces(kb) if self.words else None
         scorer = TextScorer(vectors, kb.n_entities, relations, self, pieces=pieces, seed=context.seed)
         return scorer.to(context.device), start
+
+    def _pieces(self, kb: KnowledgeBase) -> Pieces:
+        """Words and pieces of words of all entities."""
+        from cear.retrieval.text.pieces import Pieces  # SciPy, for who compares words alone
+
+        return Pieces.of(kb.entities, words=self.tokens)

@@ -7,6 +7,7 @@ is scored like every other, by what is written about it.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,9 +17,11 @@ from cear.core.devices import tensor
 from cear.core.types import NO_ENTITY, Ints, Queries
 from cear.retrieval.scorer import Scorer
 from cear.retrieval.text.config import TextSettings
-from cear.retrieval.text.pieces import Pieces
 from cear.retrieval.text.words import Directions, WordVectors, correction
 from cear.texts import KeptVectors, TunedVectors
+
+if TYPE_CHECKING:
+    from cear.retrieval.text.pieces import Pieces
 
 _SCALE, _MAX_SCALE = 20.0, 100.0  # 1 / temperature: where SimKGC starts, and where CLIP stops
 
@@ -54,7 +57,8 @@ class TextScorer(Scorer):
         self._gain = math.sqrt(width)  # makes a coordinate of a unit vector about one
         self.relation = Directions.drawn(len(relations), width, generator=torch.Generator().manual_seed(seed))
         self.query_correction = correction(4 * width, width, config, seed=seed)
-        self.entity_correction = nn.utils.skip_init(nn.Linear, width, width, bias=False)  # type: ignore[no-untyped-call] # draws nothing
+        with torch.random.fork_rng(devices=[]):  # what it draws is thrown away
+            self.entity_correction = nn.Linear(width, width, bias=False)
         nn.init.zeros_(self.entity_correction.weight)
         self.words: WordVectors | None = None
         if pieces is not None:

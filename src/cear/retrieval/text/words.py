@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from cear.core.devices import tensor
 from cear.core.types import Ints, Queries
 from cear.retrieval.embeddings import Rows
 from cear.retrieval.text.config import TextSettings
-from cear.retrieval.text.pieces import Pieces
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from cear.retrieval.text.pieces import Pieces
 
 _APART = 0.3  # how far a relation and its reciprocal are apart at the start, against how far relations are
 

@@ -38,7 +38,7 @@ import numpy as np
 
 DATA = "fb15k-237"
 RECORD = Path("results/benchmarks/redesign.json")
-COMMAND = "from cear.cli import main; main()"
+COMMAND = "import cear.cli as cli; getattr(cli, 'program', cli.main)()"  # what the installed command calls
 QUESTION = ("Munich", "located in country")
 SIDES = ("before", "now")
 Seconds = dict[str, list[float]]

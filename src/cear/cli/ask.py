@@ -32,12 +32,13 @@ def ask(
 
     Examples: `cear ask runs/demo Kenya "official language"`, `cear ask runs/demo Euro currency --object`
     """
+    end = {"object": entity} if object else {"subject": entity}
     with loading():
         from cear.pipeline import open_run
 
-    finished = open_run(run, source=data, store=store, int8=int8)
-    end = {"object": entity} if object else {"subject": entity}
-    console.print(answer_table(spell(relation, **end), finished.ask(relation, **end, k=k, new=new)))
+        finished = open_run(run, source=data, store=store, int8=int8)
+        answers = finished.ask(relation, **end, k=k, new=new)
+    console.print(answer_table(spell(relation, **end), answers))
 
 
 def spell(relation: str, *, subject: str = "?", object: str = "?") -> str:

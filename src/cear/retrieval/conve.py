@@ -16,7 +16,36 @@ from cear.retrieval.optimizers import OptimizerConfig
 from cear.retrieval.scorer import DotProductScorer
 
 
-class ConvE(DotProductScorer):
+class ImageScorer(DotProductScorer):
+    """A network reads an embedding as an image; behind it a query is a vector, and an entity one with its bias."""
+
+    def __init__(self, embeddings: Embeddings, config: ConvESettings, *, relation_rank: int) -> None:
+        super().__init__(embeddings.n_entities, embeddings.n_relations)
+        self.height, self.width = config.rank // config.image_width, config.image_width
+        self.entity = embeddings.entities(config.rank)
+        self.relation = embeddings.relations(relation_rank, inverse=lambda r: r)
+        self.bias = nn.Parameter(torch.zeros(embeddings.n_entities))
+
+    def entity_vectors(self, among: Ints | None = None) -> Tensor:
+        """The entity embeddings, then their biases, (entity, rank + 1)."""
+        bias = self.bias if among is None else self.bias[torch.as_tensor(among, device=self.bias.device)]
+        return torch.cat([self.entity(among), bias.unsqueeze(-1)], -1)
+
+    def score(self, facts: Ints) -> Tensor:
+        """The dot product of query and entity of each fact."""
+        s, r, o = facts.T
+        return (self.query_vectors(Queries(s, r)) * self.entity_vectors(o)).sum(-1)
+
+    def entity_moduli(self, entities: Ints) -> Tensor:
+        """|e|."""
+        return self.entity(entities).abs()
+
+    def relation_moduli(self, relations: Ints) -> Tensor:
+        """|r|."""
+        return self.relation(relations).abs()
+
+
+class ConvE(ImageScorer):
     """ReLU(W vec(ReLU([s; r] * ω))) · o + b(o) (Eq. 1), with batch normalisation and dropout as published.
 
     Behind the convolution a query is a vector and an entity is one, with its bias as a coordinate more: scoring all
@@ -24,11 +53,7 @@ class ConvE(DotProductScorer):
     """
 
     def __init__(self, embeddings: Embeddings, config: ConvESettings) -> None:
-        super().__init__(embeddings.n_entities, embeddings.n_relations)
-        self.height, self.width = config.rank // config.image_width, config.image_width
-        self.entity = embeddings.entities(config.rank)
-        self.relation = embeddings.relations(config.rank, inverse=lambda r: r)
-        self.bias = nn.Parameter(torch.zeros(embeddings.n_entities))
+        super().__init__(embeddings, config, relation_rank=config.rank)
         side = config.kernel - 1
         seen = config.channels * (2 * self.height - side) * (self.width - side)
         with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
@@ -51,24 +76,6 @@ class ConvE(DotProductScorer):
         image = torch.cat([s, r], dim=2)  # (query, 1, 2 height, width)
         vectors: Tensor = self.projection(self.convolution(image).flatten(1))
         return torch.cat([vectors, vectors.new_ones(len(queries), 1)], -1)
-
-    def entity_vectors(self, among: Ints | None = None) -> Tensor:
-        """The entity embeddings, then their biases, (entity, rank + 1)."""
-        bias = self.bias if among is None else self.bias[torch.as_tensor(among, device=self.bias.device)]
-        return torch.cat([self.entity(among), bias.unsqueeze(-1)], -1)
-
-    def score(self, facts: Ints) -> Tensor:
-        """The dot product of query and entity of each fact."""
-        s, r, o = facts.T
-        return (self.query_vectors(Queries(s, r)) * self.entity_vectors(o)).sum(-1)
-
-    def entity_moduli(self, entities: Ints) -> Tensor:
-        """|e|."""
-        return self.entity(entities).abs()
-
-    def relation_moduli(self, relations: Ints) -> Tensor:
-        """|r|."""
-        return self.relation(relations).abs()
 
     def _embedded(self, queries: Queries) -> tuple[Tensor, Tensor]:
         return self.entity(queries.entity), self.relation(queries.relation)

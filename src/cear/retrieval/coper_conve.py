@@ -13,22 +13,17 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
-from cear.core.types import Ints, Queries
-from cear.retrieval.conve import ConvESettings
+from cear.core.types import Queries
+from cear.retrieval.conve import ConvESettings, ImageScorer
 from cear.retrieval.embeddings import Embeddings
-from cear.retrieval.scorer import DotProductScorer
 
 
-class CoPERConvE(DotProductScorer):
+class CoPERConvE(ImageScorer):
     """ReLU(W(r) vec(ReLU(s * ω(r)))) · o + b(o): the relation is no longer part of the image, it reads it."""
 
     def __init__(self, embeddings: Embeddings, config: CoPERConvEConfig) -> None:
-        super().__init__(embeddings.n_entities, embeddings.n_relations)
-        self.height, self.width = config.rank // config.image_width, config.image_width
+        super().__init__(embeddings, config, relation_rank=config.relation_rank)
         self.channels = config.channels
-        self.entity = embeddings.entities(config.rank)
-        self.relation = embeddings.relations(config.relation_rank, inverse=lambda r: r)
-        self.bias = nn.Parameter(torch.zeros(embeddings.n_entities))
         side, sets = config.kernel - 1, config.generators
         seen = config.channels * (self.height - side) * (self.width - side)
         with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
@@ -53,24 +48,6 @@ class CoPERConvE(DotProductScorer):
         hidden = self.projections(maps.flatten(1)).view(n, of_projections.shape[1], -1)  # (query, set, rank)
         vectors: Tensor = self.behind(torch.einsum("qs,qsd->qd", of_projections, hidden))
         return torch.cat([vectors, vectors.new_ones(n, 1)], -1)
-
-    def entity_vectors(self, among: Ints | None = None) -> Tensor:
-        """The entity embeddings, then their biases, (entity, rank + 1)."""
-        bias = self.bias if among is None else self.bias[torch.as_tensor(among, device=self.bias.device)]
-        return torch.cat([self.entity(among), bias.unsqueeze(-1)], -1)
-
-    def score(self, facts: Ints) -> Tensor:
-        """The dot product of query and entity of each fact."""
-        s, r, o = facts.T
-        return (self.query_vectors(Queries(s, r)) * self.entity_vectors(o)).sum(-1)
-
-    def entity_moduli(self, entities: Ints) -> Tensor:
-        """|e|."""
-        return self.entity(entities).abs()
-
-    def relation_moduli(self, relations: Ints) -> Tensor:
-        """|r|."""
-        return self.relation(relations).abs()
 
 
 class CoPERConvEConfig(ConvESettings):

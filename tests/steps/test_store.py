@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from cear.core.context import HERE
-from cear.steps import NotMade, Step, Store
+from cear.steps import Step, Store
 
 
 def writes(text: str, calls: list[str] | None = None) -> Callable[[Path], None]:
@@ -81,13 +81,6 @@ class TestStore:
         other = Store(tmp_path / "mine", others=[store.folder], context=HERE)
         assert other.get(step("a")) == folder
         assert other.get(step("b")).is_relative_to(tmp_path / "mine")
-
-    def test_one_that_may_not_make_says_what_is_missing(self, store: Store) -> None:
-        closed = Store(store.folder, context=HERE, makes=False)
-        with pytest.raises(NotMade, match=r"a \(kind [0-9a-f]{12}\) is not in"):
-            closed.get(step("a"))
-        store.get(step("a"))
-        assert closed.get(step("a")).is_dir()
 
     def test_a_step_that_fails_leaves_no_result_and_goes_on_where_it_was(self, store: Store) -> None:
         tries: list[bool] = []

@@ -54,7 +54,7 @@ class Ranker:
         once, place = queries.distinct()
         k = min(k, self.kb.n_entities)
         left_out = self.kb.known(*(split for split in SPLITS if split == "train" or split in without))
-        parts = [RankedLists.concat([_nothing(k)])]
+        parts = [_nothing(k)]
         with progress("Ranking", len(once)) as bar:
             for block in blocks(len(once), self.retrievers.block_rows):
                 parts.append(self._rank_block(once[block], k, left_out))

@@ -8,6 +8,7 @@ import torch
 from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
 
+from cear.core.devices import tensor
 from cear.core.types import Ints, Queries
 from cear.retrieval.embeddings import AnyEmbedding, Embeddings, RowsConfig
 from cear.retrieval.gradient import GradientConfig, RegularizerConfig
@@ -28,7 +29,7 @@ class ImageScorer(DotProductScorer):
 
     def entity_vectors(self, among: Ints | None = None) -> Tensor:
         """The entity embeddings, then their biases, (entity, rank + 1)."""
-        bias = self.bias if among is None else self.bias[torch.as_tensor(among, device=self.bias.device)]
+        bias = self.bias if among is None else self.bias[tensor(among, self.bias.device)]
         return torch.cat([self.entity(among), bias.unsqueeze(-1)], -1)
 
     def score(self, facts: Ints) -> Tensor:
@@ -72,13 +73,11 @@ class ConvE(ImageScorer):
 
     def query_vectors(self, queries: Queries) -> Tensor:
         """What the network makes of subject and relation, then 1 for the bias, (query, rank + 1)."""
-        s, r = (each.view(len(queries), 1, self.height, self.width) for each in self._embedded(queries))
+        vectors = (self.entity(queries.entity), self.relation(queries.relation))
+        s, r = (each.view(len(queries), 1, self.height, self.width) for each in vectors)
         image = torch.cat([s, r], dim=2)  # (query, 1, 2 height, width)
-        vectors: Tensor = self.projection(self.convolution(image).flatten(1))
-        return torch.cat([vectors, vectors.new_ones(len(queries), 1)], -1)
-
-    def _embedded(self, queries: Queries) -> tuple[Tensor, Tensor]:
-        return self.entity(queries.entity), self.relation(queries.relation)
+        seen: Tensor = self.projection(self.convolution(image).flatten(1))
+        return torch.cat([seen, seen.new_ones(len(queries), 1)], -1)
 
 
 class ConvESettings(GradientConfig):

@@ -19,7 +19,6 @@ from filelock import FileLock, Timeout
 
 from cear import __version__
 from cear.core.context import Context
-from cear.core.errors import CearError
 from cear.core.files import read_json, write_json
 from cear.core.machine import checkout
 from cear.steps.meter import Meter, Spent
@@ -32,17 +31,13 @@ REPORT, ACCOUNT = "step.json", "spent.json"
 _LEFT_BEHIND = "checkpoint.safetensors"  # what a training goes on from is of no use when it is done
 
 
-class NotMade(CearError):
-    """A step is not there, and this store may not make it."""
-
-
 class Store:
     """Finds finished steps in several folders, and makes the others in the first."""
 
-    def __init__(self, folder: Path, *, others: Sequence[Path] = (), context: Context, makes: bool = True) -> None:
-        """`others` are only read; with `makes` False, so is `folder`."""
+    def __init__(self, folder: Path, *, others: Sequence[Path] = (), context: Context) -> None:
+        """`others` are only read."""
         self.folder, self._others = folder, tuple(others)
-        self._context, self._makes = context, makes
+        self._context = context
         self.reports: dict[str, StepReport] = {}
         """Of every step that was asked for, by key."""
 
@@ -71,8 +66,6 @@ class Store:
         return next((place for place in places if _is_whole(place, step)), None)
 
     def _made(self, step: Step) -> Path:
-        if not self._makes:
-            raise NotMade(f"{step.name} ({step.kind} {step.key[:12]}) is not in {self.folder}.")
         for each in step.inputs:
             self.get(each)
         place = self.folder / step.kind / step.key[:32]

@@ -122,15 +122,20 @@ class TestBce:
         assert loss.item() == pytest.approx(2 * math.log(2))
 
     @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-    def test_it_is_pytorchs_on_the_matrix_of_labels(self, smoothing: float) -> None:
+    def test_it_is_pytorchs_on_the_matrix_of_labels_in_value_and_gradient(self, smoothing: float) -> None:
         scores, answers = random_case(5)
+        ours, reference = (scores.clone().requires_grad_() for _ in range(2))
         labels = torch.zeros_like(scores)
         for row, found in enumerate(answers):
             labels[row, found] = 1
         labels = (1 - smoothing) * labels + smoothing / scores.shape[1]
-        total = torch.nn.functional.binary_cross_entropy(scores.sigmoid(), labels, reduction="sum")
-        loss = BceLoss(label_smoothing=smoothing)(scores, batch_of(answers))
-        torch.testing.assert_close(loss, total / sum(map(len, answers)))
+        expected = torch.nn.functional.binary_cross_entropy(reference.sigmoid(), labels, reduction="sum")
+        expected = expected / sum(map(len, answers))
+        loss = BceLoss(label_smoothing=smoothing)(ours, batch_of(answers))
+        torch.testing.assert_close(loss, expected)
+        (3 * loss).backward()
+        (3 * expected).backward()
+        torch.testing.assert_close(ours.grad, reference.grad)
 
 
 class TestSelfAdversarial:

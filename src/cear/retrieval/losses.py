@@ -58,10 +58,9 @@ class BceLoss(Loss):
 
     def __call__(self, scores: Tensor, batch: Batch) -> Tensor:
         """Binary cross-entropy of every cell (Dettmers et al. 2018), summed and divided by facts."""
-        labels = torch.full_like(scores, self.label_smoothing / scores.shape[1])
-        labels[batch.cells(scores.device)] += 1 - self.label_smoothing
-        cells = nn.functional.binary_cross_entropy_with_logits(scores, labels, reduction="sum")
-        return cells / len(batch.facts)
+        cells = batch.cells(scores.device)
+        loss: Tensor = _BinaryCrossEntropy.apply(scores, *cells, self.label_smoothing)  # type: ignore[no-untyped-call]
+        return loss / len(batch.facts)
 
 
 class SelfAdversarialLoss(Loss):
@@ -151,3 +150,21 @@ class _SoftmaxCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         (gradient,) = ctx.saved_tensors
         return gradient.mul_(grad / ctx.facts), None, None, None
+
+
+class _BinaryCrossEntropy(torch.autograd.Function):
+    """Σ log(1 + eˢ) - label s, the labels never written down: of all cells they are the same but for the answers."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, rows: Tensor, columns: Tensor, smoothing: float) -> Tensor:
+        everywhere, answer = smoothing / scores.shape[1], 1 - smoothing
+        loss = nn.functional.softplus(scores).sum() - everywhere * scores.sum() - answer * scores[rows, columns].sum()
+        gradient = scores.sigmoid().sub_(everywhere)
+        gradient[rows, columns] -= answer
+        ctx.save_for_backward(gradient)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return gradient.mul_(grad), None, None, None

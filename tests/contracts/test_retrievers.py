@@ -192,7 +192,7 @@ class TestSettings:
         assert again.settings_key() == config.settings_key()
 
     def test_how_long_is_a_setting_of_whoever_has_epochs(self, config: RetrieverConfig) -> None:
-        fewer = config.with_epochs(1)
+        fewer = config.on_fold(1)
         assert getattr(fewer, "epochs", 1) == 1
         assert fewer.model_dump(exclude={"epochs"}) == config.model_dump(exclude={"epochs"})
 

@@ -18,7 +18,8 @@ from cear.evaluation import Evaluation, read_ranks
 from cear.pipeline import asking
 from cear.pipeline.asking import Answer
 from cear.pipeline.making import RANKS
-from cear.pipeline.plan import STAGE1, Plan
+from cear.pipeline.plan import Plan
+from cear.pipeline.stage1 import STAGE1
 from cear.ranking import Ranker
 from cear.reports import Provenance, Record
 from cear.retrieval import Retriever

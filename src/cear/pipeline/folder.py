@@ -15,7 +15,7 @@ from typing import Any
 from cear import __version__
 from cear.config import RunConfig, dump_config, load_config
 from cear.core.errors import MismatchError
-from cear.core.files import file_digest, read_json, replacing, write_json
+from cear.core.files import read_json, replacing, write_json
 from cear.data import KnowledgeBase
 from cear.pipeline.plan import Plan
 
@@ -76,8 +76,7 @@ def _about(kb: KnowledgeBase, out: Path, store: Path, plan: Plan | None) -> dict
     own = store.resolve() == (out / STEPS).resolve()
     place = None if own else str(store.resolve())
     names = {"schema": SCHEMA, "data": kb.name, "digest": kb.digest, "version": __version__}
-    lists = None if plan is None else plan.config.candidates.lists
-    return names | {"store": place, "steps": steps, "lists": None if lists is None else file_digest(Path(lists))}
+    return names | {"store": place, "steps": steps, "brought": {} if plan is None else plan.brought}
 
 
 def claim(out: Path, config: RunConfig, kb: KnowledgeBase, store: Path) -> None:

@@ -24,12 +24,13 @@ from cear.steps import Step
 
 if TYPE_CHECKING:
     from cear.pipeline.plan import Plan
+    from cear.pipeline.stage1 import RetrieverPlan
 
 TRAINING, LISTS, FEATURES = "training.json", "lists.parquet", "features.safetensors"
 MODEL, FUSION, RANKS = "model", "fusion.json", "ranks.parquet"
 
 
-def retriever(plan: Plan, config: RetrieverConfig, part: Part, folder: Path) -> None:
+def retriever(plan: RetrieverPlan, config: RetrieverConfig, part: Part, folder: Path) -> None:
     """Train a retriever on a part of the facts."""
     fitted = config.fit(part.seen, folder, plan.context)
     write_json(folder / TRAINING, asdict(replace(fitted.training, seconds=0.0)))  # the step's report has the seconds

@@ -75,7 +75,7 @@ def open_run(
     context = Context(seed=_one_seed(config), device=resolve(config.device), precision=config.precision)
     places = [Path(place) for place in (store, about["store"]) if place is not None] + [folder / STEPS]
     kept = Store(places[0], others=places[1:], context=context)
-    plan = Plan(config, kb, kept, context, int8, about.get("lists"))
+    plan = Plan(config, kb, kept, context, about.get("brought", {}), int8)
     refuse_unfinished(folder, plan, about)
     if int8:
         plan.ranker  # noqa: B018 - loads it, and so refuses now what has no 8-bit weights

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -84,9 +84,18 @@ class RetrieverConfig(Settings, ABC):
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> Retriever:
         """The retriever that `fit` left in a folder."""
 
-    def with_epochs(self, epochs: int) -> Self:
-        """The same retriever, trained for so many epochs; one that is not trained in epochs stays as it is."""
-        return self.model_copy(update={"epochs": epochs}) if "epochs" in type(self).model_fields else self
+    def brought(self) -> str | None:
+        """The digest of what the user brings beside the knowledge base, such as a trained model; None for nothing.
+
+        It is part of what the retriever is: files with another content make another one.
+        """
+        return None
+
+    def on_fold(self, epochs: int | None) -> RetrieverConfig:
+        """Who learns without a fold: the same, for so many epochs if it has any, or who stands in for it."""
+        if epochs is None or "epochs" not in type(self).model_fields:
+            return self
+        return self.model_copy(update={"epochs": epochs})
 
     def details(self, training: State) -> dict[str, Any]:
         """What a table says about it."""

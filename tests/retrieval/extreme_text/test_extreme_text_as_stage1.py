@@ -101,7 +101,7 @@ class TestRefused:
 
 
 def test_a_fold_may_train_for_fewer_epochs(towns: KnowledgeBase, tmp_path: Path) -> None:
-    TREE.with_epochs(2).fit(towns, tmp_path, HERE)
+    TREE.on_fold(2).fit(towns, tmp_path, HERE)
     train_extreme_text(towns, TREE.settings.model_copy(update={"epochs": 2}), tmp_path)  # refused, were it another
 
 

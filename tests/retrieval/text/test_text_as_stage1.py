@@ -113,7 +113,7 @@ def test_trained_it_knows_its_facts_and_no_query_answers_itself(
 
 
 def test_a_fold_may_train_for_fewer_epochs(towns: KnowledgeBase, config_of: Config, tmp_path: Path) -> None:
-    assert config_of().with_epochs(1).fit(towns, tmp_path, HERE).training.epoch == 1
+    assert config_of().on_fold(1).fit(towns, tmp_path, HERE).training.epoch == 1
 
 
 def test_it_stands_beside_another_stage_1(write_towns: Callable[..., Path], config_of: Config, tmp_path: Path) -> None:

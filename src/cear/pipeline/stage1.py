@@ -1,0 +1,125 @@
+"""The steps of Stage 1: the retrievers of a run, on all facts and on folds, each with what it is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+from cear.candidates import Retrievers
+from cear.config import RunConfig
+from cear.core.context import Context
+from cear.core.errors import DataError
+from cear.core.files import file_digest, read_json
+from cear.core.records import from_json
+from cear.data import KnowledgeBase
+from cear.pipeline import making
+from cear.pipeline.parts import Fold, Part, Whole
+from cear.retrieval import Retriever, RetrieverConfig
+from cear.steps import Step, Store
+from cear.training import State
+
+STAGE1, LISTS = "stage1", "lists"
+
+
+@dataclass(frozen=True, eq=False)
+class RetrieverPlan:
+    """What a configuration asks of Stage 1, as steps over a knowledge base."""
+
+    config: RunConfig
+    kb: KnowledgeBase
+    store: Store
+    context: Context
+    recorded: Mapping[str, str] = field(default_factory=dict)
+    """What the user's own files held when the run was made: a finished run does not need them."""
+
+    @cached_property
+    def stage1(self) -> dict[str, Step]:
+        """Stage 1 and the retrievers beside it, of all training facts."""
+        return self._retrievers(Whole(self.kb), "")
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        """The folds that are held out in turn."""
+        crossfit = self.config.candidates.crossfit
+        if crossfit is None or not self.config.candidates.held_out:
+            return []
+        return [Fold(self.kb, crossfit, number, self.context.seed) for number in range(crossfit.held_out_folds)]
+
+    @cached_property
+    def fold_retrievers(self) -> list[dict[str, Step]]:
+        """The retrievers of each fold, trained without it."""
+        return [self._retrievers(fold, f"fold {fold.number}, ") for fold in self.folds]
+
+    @cached_property
+    def brought(self) -> dict[str, str]:
+        """The digests of the user's own files, by what they are for: lists, or the retriever of that name."""
+        lists = self.config.candidates.lists
+        look: dict[str, Callable[[], str | None]] = {name: each.brought for name, each in self.settings1.items()}
+        if lists is not None:
+            look[LISTS] = partial(file_digest, Path(lists))
+        digests = {name: self._digest(name, each) for name, each in look.items()}
+        return {name: digest for name, digest in digests.items() if digest is not None}
+
+    @cached_property
+    def retrievers(self) -> Retrievers:
+        """Stage 1 and the retrievers beside it."""
+        return self.load_retrievers(Whole(self.kb), self.stage1)
+
+    def load_retrievers(self, part: Part, steps: Mapping[str, Step]) -> Retrievers:
+        """The retrievers that learned from a part of the facts."""
+        loaded = {name: self.load_retriever(name, part, step) for name, step in steps.items()}
+        return Retrievers(part.seen, loaded.pop(STAGE1), loaded)
+
+    def load_retriever(self, name: str, part: Part, step: Step) -> Retriever:
+        """One of them, by its name."""
+        return self._settings_on(part)[name].load(part.seen, self.store.get(step), self.context)
+
+    def training(self, step: Step) -> State:
+        """How the training of a retriever went."""
+        path = self.store.get(step) / making.TRAINING
+        return from_json(State, read_json(path), path)
+
+    def _retrievers(self, part: Part, label: str) -> dict[str, Step]:
+        return {name: self._retriever(name, label, config, part) for name, config in self._settings_on(part).items()}
+
+    def _retriever(self, name: str, label: str, config: RetrieverConfig, part: Part) -> Step:
+        settings = {
+            "settings": config.settings_key(),
+            "version": config.version,
+            "seed": self.context.seed,
+            "precision": self.config.precision,
+            "seen": part.key,
+        }
+        if config is self.settings1[name] and name in self.brought:
+            settings["brought"] = self.brought[name]
+        return Step(
+            f"{label}{name}",
+            f"retriever-{config.model}",
+            settings,
+            partial(making.retriever, self, config, part),
+            together=config.data_parallel,
+            on_cpu=not config.data_parallel,
+        )
+
+    @property
+    def settings1(self) -> dict[str, RetrieverConfig]:
+        """The settings of Stage 1, and of the retrievers beside it by their names."""
+        return {STAGE1: self.config.stage1, **self.config.candidates.extra_retrievers}
+
+    def _settings_on(self, part: Part) -> dict[str, RetrieverConfig]:
+        """The settings of those who learn from a part of the facts."""
+        crossfit = self.config.candidates.crossfit
+        if isinstance(part, Whole) or crossfit is None:
+            return self.settings1
+        epochs = {STAGE1: crossfit.epochs}
+        return {name: settings.on_fold(epochs.get(name)) for name, settings in self.settings1.items()}
+
+    def _digest(self, name: str, look: Callable[[], str | None]) -> str | None:
+        try:
+            return look()
+        except DataError:
+            if name not in self.recorded:
+                raise
+            return self.recorded[name]

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cear.reranking.fusion import STAGE2_ALONE, Fusion, choose_fusion
+from cear.reranking.learned import LearnedReranker
 from cear.reranking.reranker import Phase, Reranker, RerankerConfig, Trainable, Upstream
 from cear.reranking.sequence import SequenceConfig, SequenceReranker
 from cear.reranking.task import Examples, Stage2Task, Trained, train_phases
@@ -19,6 +20,7 @@ __all__ = [
     "EndToEndConfig",
     "Examples",
     "Fusion",
+    "LearnedReranker",
     "Phase",
     "Reranker",
     "RerankerConfig",

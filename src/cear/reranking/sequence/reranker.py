@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,60 +11,41 @@ from torch import Tensor
 
 from cear.candidates import Lists
 from cear.core.context import Context
-from cear.core.devices import array, computing, device_of, tensor
-from cear.core.files import write_json
-from cear.core.progress import Progress, silent
+from cear.core.devices import device_of, tensor
 from cear.core.tensors import write_tensors
 from cear.core.types import NO_ENTITY, Bools, Floats, Ints, Queries
 from cear.data import KnowledgeBase
 from cear.reranking.features import stage1_features
-from cear.reranking.reranker import CONFIG, Phase
+from cear.reranking.learned import LearnedReranker
 from cear.reranking.sequence.config import SequenceSettings
 from cear.reranking.sequence.model import CrossEntityModel
 from cear.reranking.sequence.sequences import Assembler, SequenceBatch
 from cear.reranking.sequence.surface import surface_forms
-from cear.texts import load_encoder, pack_by_tokens, positions, special_tokens
+from cear.texts import load_encoder, positions, special_tokens
 
 HEAD, ENCODER = "head.safetensors", "encoder"
 
 
-class SequenceReranker:
+class SequenceReranker(LearnedReranker):
     """Reads the query and all candidates of a list in one sequence."""
 
-    read_tokens: int = 1000
-    """At most so many in a batch without gradients: what stays in the processor's cache is read a tenth faster."""
+    read_tokens: int | None = 1000  # what stays in the processor's cache is read a tenth faster
+    config: SequenceSettings
+    model: CrossEntityModel
 
     def __init__(self, kb: KnowledgeBase, config: SequenceSettings, context: Context) -> None:
-        self.config, self._seed, self._precision = config, context.seed, context.precision
         language_model, self.tokenizer = load_encoder(
             config.encoder, init=config.init, dropout=config.dropout, seed=context.seed, download=context.download
         )
-        self.model = CrossEntityModel(language_model, config, seed=context.seed).to(context.device).eval()
+        super().__init__(config, CrossEntityModel(language_model, config, seed=context.seed), context)
         forms = surface_forms(kb, self.tokenizer, width=config.form_tokens, text=config.text)
         self._assembler = Assembler(
             forms, special_tokens(self.tokenizer), width=config.form_tokens, positions=positions(language_model)
         )
 
-    @torch.inference_mode()
-    def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
-        """A score for each candidate; it depends on its own list alone, not on what shares its batch."""
-        features = stage1_features(lists.candidates)
-        scores = np.empty(lists.candidates.entities.shape, np.float32)
-        with progress("Re-ranking", len(lists)) as bar, computing(device_of(self.model), self._precision):
-            for rows in pack_by_tokens(self.lengths(lists), min(self.config.max_tokens, self.read_tokens)):
-                scores[rows] = array(self.score(lists[rows], features[rows]))
-                bar.advance(len(rows))
-        return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)
-
-    def fit_normalizer(self, features: Floats) -> None:
-        """Nothing: the features have one scale for every list."""
-
-    def refresh_cache(self, *, progress: Progress = silent) -> None:
-        """Nothing: texts are read whenever a list is."""
-
-    def phases(self) -> Sequence[Phase]:
-        """One: all of it learns from the first step on."""
-        return [Phase("learning", lambda reranker: reranker)]
+    def features(self, lists: Lists) -> Floats:
+        """What Stage 1 says of each candidate, (list, candidate, feature)."""
+        return stage1_features(lists.candidates)
 
     def score(self, lists: Lists, features: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
@@ -103,7 +83,7 @@ class SequenceReranker:
         self.tokenizer.save_pretrained(folder / ENCODER)
         head = {key: value for key, value in self.model.state_dict().items() if not key.startswith("encoder.")}
         write_tensors(folder / HEAD, head)
-        write_json(folder / CONFIG, {"config": self.config.settings_key(), "seed": self._seed})
+        self.save_settings(folder)
 
     def _order(self, lists: Lists) -> Ints:
         """Where each candidate stands in the sequence, (list, candidate): Stage 1's order, or one drawn per list."""

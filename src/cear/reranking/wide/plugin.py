@@ -10,17 +10,18 @@ from cear.core.context import Context
 from cear.core.tensors import read_tensors
 from cear.core.types import Floats
 from cear.data import KnowledgeBase
+from cear.reranking.learned import WEIGHTS
 from cear.reranking.reranker import Upstream
 from cear.reranking.wide.config import WideSettings
 from cear.reranking.wide.features import WideFeatures
-from cear.reranking.wide.reranker import WEIGHTS, WideReranker
+from cear.reranking.wide.reranker import WideReranker
 from cear.texts import load_encoder
 
 
 class WideConfig(WideSettings):
     """Each candidate is one token: its text, what the retrievers say of it, what the graph says of it."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     kind: Literal["wide"] = "wide"
     """Which re-ranker."""
 

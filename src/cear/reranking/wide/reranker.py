@@ -6,7 +6,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,24 +14,24 @@ from torch import Tensor
 
 from cear.candidates import Lists
 from cear.core.context import Context
-from cear.core.devices import array, computing, device_of, tensor
+from cear.core.devices import device_of, tensor
 from cear.core.errors import ConfigError
-from cear.core.files import write_json
 from cear.core.progress import Progress, silent
-from cear.core.tensors import write_tensors
-from cear.core.types import NO_ENTITY, Bools, Floats, Ints
-from cear.reranking.reranker import CONFIG, Phase, Upstream
+from cear.core.types import NO_ENTITY, Floats
+from cear.reranking.learned import LearnedReranker
+from cear.reranking.reranker import Phase, Upstream
 from cear.reranking.wide.config import EndToEndConfig, WideSettings
 from cear.reranking.wide.features import WideFeatures, n_features
 from cear.reranking.wide.model import WideBatch, WideModel
 from cear.retrieval import DotProductScorer, Retriever
-from cear.texts import KeptVectors, TunedVectors, pack_by_tokens, text_vectors, texts
-
-WEIGHTS = "wide.safetensors"
+from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
 
 
-class WideReranker:
+class WideReranker(LearnedReranker):
     """Reads each candidate as one vector, and all candidates of a list together."""
+
+    config: WideSettings
+    model: WideModel
 
     def __init__(
         self, upstream: Upstream, config: WideSettings, context: Context, *, later: EndToEndConfig | None = None
@@ -40,7 +39,6 @@ class WideReranker:
         """`later` is the last phase of its training, if there is one."""
         self._kb, self._later = upstream.kb, later
         self._vectors = _with_vectors(upstream.fold_retriever) if config.vectors else None
-        self.config, self._seed, self._precision = config, context.seed, context.precision
         self._texts: KeptVectors | TunedVectors | None = None
         self._texts_of_relations = torch.zeros(self._kb.n_relations, 0)
         if config.text:
@@ -54,15 +52,19 @@ class WideReranker:
             )
             self._texts = KeptVectors(entities).to(context.device)
         self._texts_of_relations = self._texts_of_relations.to(context.device)
-        self.model = WideModel(
+        model = WideModel(
             config,
             relations=2 * self._kb.n_relations,
             text_width=self._texts_of_relations.shape[1],
             vector_width=0 if self._vectors is None else self._vectors.entity_vectors(np.zeros(1, int)).shape[1],
             features=n_features(config, len(upstream.extra)),
             seed=context.seed,
-        ).to(context.device)
-        self.model.eval()
+        )
+        super().__init__(config, model, context)
+
+    def features(self, lists: Lists) -> Floats:
+        """What the retrievers say and counts of all training facts, (list, candidate, feature)."""
+        return self._features.of(lists)
 
     @cached_property
     def _features(self) -> WideFeatures:
@@ -99,16 +101,6 @@ class WideReranker:
         if self._vectors is not None:
             opened._vectors = opened.model.stage1 = copy.deepcopy(self._vectors).requires_grad_(True)
         return opened
-
-    @torch.inference_mode()
-    def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
-        """A score for each candidate; it depends on its own list alone, and not on the order of the list."""
-        scores = np.empty(lists.candidates.entities.shape, np.float32)
-        with progress("Re-ranking", len(lists)) as bar, computing(device_of(self.model), self._precision):
-            for rows in pack_by_tokens(self.lengths(lists), self.config.max_tokens):
-                scores[rows] = array(self.score(lists[rows], self._features.of(lists[rows])))
-                bar.advance(len(rows))
-        return np.where(lists.candidates.entities == NO_ENTITY, -np.inf, scores)
 
     def fit_normalizer(self, features: Floats) -> None:
         """Take the mean and deviation of each feature from the lists that it will learn from."""
@@ -164,14 +156,6 @@ class WideReranker:
             found = self._vectors.entity_vectors(entities.reshape(-1))
             return self._vectors.query_vectors(lists.queries), found.view(*entities.shape, -1)
 
-    def lengths(self, lists: Lists) -> Ints:
-        """The tokens that each list costs, (list,)."""
-        return np.full(len(lists), 1 + lists.candidates.k)
-
-    def shortened(self, lists: Lists) -> Bools:
-        """Which lists had to be cut to fit: none."""
-        return np.zeros(len(lists), bool)
-
     def parameter_groups(self) -> list[dict[str, Any]]:
         """One learning rate for the network; end to end, one for the text encoder and one for Stage 1's vectors."""
         settings = self.config.end_to_end
@@ -184,11 +168,6 @@ class WideReranker:
             names = [name for name in left if name.startswith(prefix)]
             groups.append({"params": [left.pop(name) for name in names], "lr": rate})
         return groups
-
-    def save_pretrained(self, folder: Path) -> None:
-        """Write weights and settings; texts and counts come from the knowledge base."""
-        write_tensors(folder / WEIGHTS, dict(self.model.state_dict()))
-        write_json(folder / CONFIG, {"config": self.config.settings_key(), "seed": self._seed})
 
     @staticmethod
     def is_opened(tensors: Mapping[str, Tensor]) -> bool:

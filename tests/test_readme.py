@@ -10,18 +10,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 import typer
 import yaml
 
 import cear
 from cear.cli import app
 from cear.config import RunConfig, load_config
-from cear.core.context import HERE
-from cear.core.types import Queries
-from cear.retrieval import GradientConfig, Scorer
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -37,12 +32,6 @@ def commands(program: str, text: str = README) -> list[str]:
 
 def snippets(language: str = "python", text: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
-def model_of_the_readme() -> str:
-    """The code of the model that is added from outside."""
-    (found,) = [snippet for snippet in snippets() if "class CPConfig" in snippet]
-    return found
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:
@@ -118,30 +107,19 @@ def test_every_name_that_a_snippet_imports_is_there(snippet: str) -> None:
             assert [name.name for name in node.names if not hasattr(module, name.name)] == []
 
 
-def test_the_model_of_the_readme_keeps_the_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "cear_cp_of_the_readme.py").write_text(model_of_the_readme(), encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    config = import_module("cear_cp_of_the_readme").CPConfig(rank=3, embedding={"kind": "rows", "scale": 1.0})
-    assert isinstance(config, GradientConfig)
-    scorer: Scorer = config.build(cear.load("demo"), HERE)
-    entities = np.arange(7)
-    s, r, o = (index.ravel() for index in np.indices((3, 2 * scorer.n_relations, len(entities))))
-    alone = scorer.score(np.stack([s, r, o], axis=1)).reshape(-1, len(entities))
-    asked = Queries(s[:: len(entities)], r[:: len(entities)])
-    torch.testing.assert_close(scorer.score_all(asked, entities), alone)
-    assert len(scorer.entity_moduli(np.array([0, 2]))) == 2
-    assert len(scorer.relation_moduli(np.array([3]))) == 1
+EXAMPLES = sorted(path.parent for path in (REPOSITORY / "examples" / "plugins").glob("*/pyproject.toml"))
 
 
-def test_the_model_of_the_readme_is_the_package_that_is_tested() -> None:
-    package = REPOSITORY / "tests" / "plugins" / "cear_cp"
-    files = [path for path in package.rglob("*.py") if "class CPConfig" in path.read_text(encoding="utf-8")]
-    if not files:
-        pytest.skip("tests/plugins/cear_cp is not there")
-    assert [path.read_text(encoding="utf-8") for path in files] == [model_of_the_readme()]
-    (said,) = snippets("toml")
-    project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["entry-points"] == tomllib.loads(said)["project"]["entry-points"]
+@pytest.mark.parametrize("package", EXAMPLES, ids=lambda package: package.name)
+def test_the_models_on_the_page_are_the_packages_that_are_tested(package: Path) -> None:
+    page = (REPOSITORY / "docs" / "add-a-model.md").read_text(encoding="utf-8")
+    assert (package / f"{package.name}.py").read_text(encoding="utf-8") in snippets("python", page)
+    points = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    assert points in [tomllib.loads(said)["project"]["entry-points"] for said in snippets("toml", page)]
+
+
+def test_the_page_has_a_model_of_each_kind() -> None:
+    assert {package.name for package in EXAMPLES} == {"cear_cp", "cear_frequency", "cear_linear"}
 
 
 @pytest.mark.parametrize(

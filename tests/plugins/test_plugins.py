@@ -1,4 +1,4 @@
-"""A retriever from outside: an installed package adds a model, and nobody here knows about it."""
+"""Models from outside: installed packages add them, and nobody here knows about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
 
 RUN = """
 import json, sys
@@ -30,6 +30,36 @@ print(json.dumps({
     "mrr": made["mrr"],
     "answers": len(opened.ask("lies in", subject="Town 1", k=3, new=True)),
     "known": sorted(RETRIEVERS),
+}))
+"""
+
+ALL_THREE = """
+import json, math, sys
+import numpy as np
+import cear
+from cear.core.types import Queries
+
+data, out = sys.argv[1:]
+values = {
+    "data": data,
+    "stage1": {"model": "frequency", "smoothing": 0.5},
+    "candidates": {
+        "k": 8, "crossfit": {"folds": 3}, "extra_retrievers": {"cp": {"model": "cp", "rank": 4, "epochs": 2}}
+    },
+    "reranker": {"kind": "linear", "epochs": 2},
+}
+made = cear.run(cear.RunConfig.parse(values, source="here"), out)
+opened, kb = cear.open_run(out), made.kb
+lies_in, a_country = kb.relations.find("lies in"), kb.entities.find("Country A")
+scores = opened.scorer.score_all(Queries(np.array([0]), np.array([lies_in])))[0]
+facts = kb.facts("train")
+facts = facts[facts[:, 1] == lies_in]
+stages = opened.scorer, opened.plan.retrievers.extra["cp"], opened.ranker.reranker
+print(json.dumps({
+    "who": [type(each).__name__ for each in stages],
+    "same": opened.evaluate("test").summary() == made.evaluate("test").summary(),
+    "counted": float(scores[a_country]),
+    "by hand": math.log(((facts[:, 2] == a_country).sum() + 0.5) / (len(facts) + 0.5 * kb.n_entities)),
 }))
 """
 
@@ -59,12 +89,12 @@ def with_entry_points(folder: Path, *, group: str = "cear.retrievers", **points:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder into which pip has installed CP, built from its sources."""
-    sources, target = tmp_path_factory.mktemp("sources") / "cear_cp", tmp_path_factory.mktemp("installed")
-    shutil.copytree(HERE / "cear_cp", sources)  # building leaves files behind
+    """A folder into which pip has installed the packages of the page, built from their sources."""
+    sources, target = tmp_path_factory.mktemp("sources") / "plugins", tmp_path_factory.mktemp("installed")
+    shutil.copytree(EXAMPLES, sources)  # building leaves files behind
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(sources)]
-    subprocess.run(command, check=True)
+    packages = [str(path.parent) for path in sources.glob("*/pyproject.toml")]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", str(target), *packages], check=True)
     return target
 
 
@@ -77,6 +107,16 @@ class TestFromOutside:
         assert (found["scorer"], found["same"], found["answers"]) == ("CP", True, 3)
         assert 0 < found["mrr"] <= 1
         assert {"cp", "complex"} <= set(found["known"])
+
+    def test_a_retriever_that_counts_and_a_re_ranker_work_beside_it(
+        self, installed: Path, write_towns: Callable[..., Path], tmp_path: Path
+    ) -> None:
+        done = python(ALL_THREE, str(write_towns(tmp_path / "towns")), str(tmp_path / "run"), path=installed)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["who"] == ["FrequencyRetriever", "CP", "LinearReranker"]
+        assert found["same"]
+        assert found["counted"] == pytest.approx(found["by hand"])
 
     def test_its_settings_are_checked_like_ours(self, installed: Path) -> None:
         done = python(REFUSE, path=installed)
@@ -112,38 +152,3 @@ class TestBroken:
         done = python(script, path=with_entry_points(tmp_path, complex="json:loads"))
         assert done.stdout.strip() == "cear.retrieval.complex"
         assert "complex is a name of ours" in done.stderr
-
-
-RERANKER = """
-from typing import Literal
-
-from cear.reranking import WideConfig
-
-
-class NarrowConfig(WideConfig):
-    \"\"\"A wide re-ranker that is narrow.\"\"\"
-
-    kind: Literal["narrow"] = "narrow"
-    width: int = 8
-"""
-
-RERANK = """
-import sys
-import cear
-from cear.reranking import RERANKERS
-
-data, out = sys.argv[1:]
-reranker = {"kind": "narrow", "text": False, "heads": 2, "epochs": 1}
-stage1, candidates = {"rank": 8, "epochs": 2, "batch": 20}, {"k": 6, "crossfit": {"folds": 3}}
-values = {"data": data, "stage1": stage1, "candidates": candidates, "reranker": reranker}
-done = cear.run(cear.RunConfig.parse(values, source="here"), out)
-print(sorted(RERANKERS), done.evaluate("test").before is not None, done.ranker.reranker.config.width)
-"""
-
-
-def test_a_re_ranker_from_outside_re_ranks(tmp_path: Path, write_towns: Callable[..., Path]) -> None:
-    place = with_entry_points(tmp_path / "site", group="cear.rerankers", narrow="narrow_reranker:NarrowConfig")
-    (place / "narrow_reranker.py").write_text(RERANKER)
-    done = python(RERANK, str(write_towns(tmp_path / "towns")), str(tmp_path / "run"), path=place)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[0] == "['narrow', 'sequence', 'wide'] True 8"

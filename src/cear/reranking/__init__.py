@@ -3,8 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cear.reranking.features import stage1_features
 from cear.reranking.fusion import STAGE2_ALONE, Fusion, choose_fusion
-from cear.reranking.learned import LearnedReranker
+from cear.reranking.learned import WEIGHTS, LearnedReranker
 from cear.reranking.reranker import Phase, Reranker, RerankerConfig, Trainable, Upstream
 from cear.reranking.sequence import SequenceConfig, SequenceReranker
 from cear.reranking.task import Examples, Stage2Task, Trained, train_phases
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RERANKERS",
     "STAGE2_ALONE",
+    "WEIGHTS",
     "AnyReranker",
     "EndToEndConfig",
     "Examples",
@@ -34,6 +36,7 @@ __all__ = [
     "WideReranker",
     "choose_fusion",
     "load_reranker",
+    "stage1_features",
     "train_phases",
 ]
 

@@ -21,7 +21,7 @@ from cear.retrieval.embeddings import (
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, TreeSettings, train_extreme_text
 from cear.retrieval.gradient import GradientConfig
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
-from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself
+from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself, learned
 from cear.retrieval.rotate import RotatE, RotatEConfig
 from cear.retrieval.rules import (
     Atom,
@@ -93,6 +93,7 @@ __all__ = [
     "best_of",
     "candidate_scores",
     "learn_rules",
+    "learned",
     "load_rules",
     "save_rules",
     "top_k",

@@ -22,7 +22,12 @@ from cear.texts import EMBEDDED, load_encoder, text_vectors
 
 
 class Projection(Vectors):
-    """W text + row, (thing, width)."""
+    """scale W text + row, (thing, width).
+
+    The numbers of W start at a deviation of 1 and the scale is taken out, so that an optimiser whose first steps have a
+    fixed size, as Adagrad's and Adam's have, moves vectors by the learning rate times the scale, not by many times what
+    they are.
+    """
 
     texts: Tensor  # (thing, text width), at unit length
 
@@ -30,13 +35,13 @@ class Projection(Vectors):
         super().__init__()
         width = rows.weight.shape[1]
         self.register_buffer("texts", texts, persistent=False)
-        self.rows = rows
-        self.weight = nn.Parameter(torch.randn(width, texts.shape[1], generator=generator) * scale)
+        self.rows, self.scale = rows, scale
+        self.weight = nn.Parameter(torch.randn(width, texts.shape[1], generator=generator))
 
     def forward(self, index: Ints | Tensor | None) -> Tensor:
         """The vectors of these things, or of all of them for None."""
         texts = self.texts if index is None else self.texts[tensor(index, self.texts.device)]
-        return texts @ self.weight.T + self.rows(index)
+        return self.scale * (texts @ self.weight.T) + self.rows(index)
 
 
 class TextEmbeddings(Embeddings):
@@ -71,7 +76,7 @@ class TextProjectionConfig(EmbeddingConfig):
     tokens: PositiveInt = 48
     """A text is cut to so many tokens before it is encoded."""
     scale: PositiveFloat = 0.05
-    """Standard deviation of the projection's fresh numbers."""
+    """Standard deviation of the fresh vectors' coordinates: what the projection is multiplied by."""
 
     def preflight(self, kb: KnowledgeBase, context: Context) -> None:
         """Refuse an encoder that is not there."""

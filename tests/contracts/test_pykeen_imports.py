@@ -101,9 +101,7 @@ def test_every_score_is_theirs(
     asked, through = pairs.T
     tails = model.predict_t(torch.stack([entity[asked], relation[through]], dim=1))[:, entity]
     heads = model.predict_h(torch.stack([relation[through], entity[asked]], dim=1))[:, entity]
-    ours = [
-        imported.score_all(Queries(asked.numpy(), (through + shift).numpy())) for shift in (0, towns.n_relations)
-    ]
+    ours = [imported.score_all(Queries(asked.numpy(), (through + shift).numpy())) for shift in (0, towns.n_relations)]
     torch.testing.assert_close(ours[0], tails, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(ours[1], heads, atol=1e-5, rtol=1e-5)
     assert len(tails.unique()) > 100, "scores that are all alike would say nothing"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from rapidfuzz import process
+from rapidfuzz import process, utils
 from torch import Tensor
 
 from cear.core.errors import DataError, MismatchError
@@ -124,7 +124,7 @@ def _refuse_lacking(
         return
     what = {"entity": "entities", "relation": "relations"}[vocabulary.kind]
     shown = [vocabulary.id(row) for row in np.flatnonzero(lacking)[:_SHOWN]]
-    closest = [process.extractOne(id_, ids) for id_ in shown]
+    closest = [process.extractOne(id_, ids, processor=utils.default_process) for id_ in shown]
     pairs = [f"{id_!r} (closest there: {close[0]!r})" for id_, close in zip(shown, closest, strict=True) if close]
     raise MismatchError(
         f"The model in {model.source} lacks {int(lacking.sum()):,} of the {len(vocabulary):,} {what} of {kb.name!r}: "

@@ -15,7 +15,7 @@ from cear.retrieval.imported.aligning import scorer_of
 from cear.retrieval.imported.config import ImportedSettings
 from cear.retrieval.imported.formats import digest_of, read_model
 from cear.retrieval.imported.layout import read_scorer, write_scorer
-from cear.retrieval.imported.stand_in import StandInConfig
+from cear.retrieval.imported.stand_in import StandInConfig, own_settings
 from cear.retrieval.retriever import Fitted, RetrieverConfig, learned
 from cear.retrieval.scorer import Scorer
 
@@ -38,9 +38,11 @@ class ImportedConfig(ImportedSettings, RetrieverConfig):
         return digest_of(self)
 
     def preflight(self, kb: KnowledgeBase, context: Context) -> None:
-        """Refuse a model that cannot be read, or that is of other entities and relations."""
+        """Refuse a model that cannot be read or is of other data, and settings of folds that its kind does not have."""
         del context
-        scorer_of(read_model(self), kb)
+        model = read_model(self)
+        scorer_of(model, kb)
+        own_settings(model.config, self.fold)
 
     def fit(self, kb: KnowledgeBase, folder: Path, context: Context) -> Fitted:
         """The model as one of our scorers, written into the folder; validation only measures it."""

@@ -36,7 +36,7 @@ class StandInConfig(ImportedSettings, RetrieverConfig):
 
     def fit(self, kb: KnowledgeBase, folder: Path, context: Context) -> Fitted:
         """Train our own scorer; what it is stays in the folder, for a time when the model is gone."""
-        config = self.own()
+        config = own_settings(read_model(self).config, self.fold)
         log.info(
             "%s cannot be trained again: on a fold, our own %s of rank %d learns.", self.path, config.model, config.rank
         )
@@ -49,7 +49,7 @@ class StandInConfig(ImportedSettings, RetrieverConfig):
         config = SCORERS[values["model"]].parse(values, source=str(folder / SETTINGS))
         return config.load(kb, folder, context)
 
-    def own(self) -> GradientConfig:
-        """The settings of our scorer: what the model is, our defaults, and on top of them `fold`."""
-        there = read_model(self).config
-        return type(there).parse({**model_settings(there), **self.fold}, source="fold")
+
+def own_settings(there: GradientConfig, fold: dict[str, Any]) -> GradientConfig:
+    """The settings of our scorer: what the model is, our defaults of training, and on top of them `fold`."""
+    return type(there).parse({**model_settings(there), **fold}, source="fold")

@@ -184,11 +184,17 @@ def _read_legacy(path: Path, file: IO[bytes]) -> TorchFile:
     content, keys = reader.load(), _Unpickler(file).load()
     storages = {}
     for key in keys:
-        size = int.from_bytes(file.read(8), "little") * _DTYPES[reader.kinds[key]].itemsize
-        storages[key] = file.read(size)
-        if len(storages[key]) != size:
-            raise ValueError("it is cut off")
+        count = int.from_bytes(_read_all(file, 8), "little")
+        storages[key] = _read_all(file, count * _DTYPES[reader.kinds[key]].itemsize)
     return TorchFile(path, content, storages.__getitem__)
+
+
+def _read_all(file: IO[bytes], size: int) -> bytes:
+    """So many bytes, and no fewer."""
+    found = file.read(size)
+    if len(found) != size:
+        raise ValueError("it ends too early")
+    return found
 
 
 def _unreadable(path: Path, why: Exception) -> DataError:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import pickle
 from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 from cear.core.errors import DataError
@@ -74,6 +77,19 @@ class TestWhatIsRead:
         assert torch.equal(file.tensor(inside(file.content, "1", "running_var")), torch.ones(3))
         assert inside(file.content, "1", "eps") == 1e-5
         assert inside(file.content, "1", "nothing") is None
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), archive=st.booleans())
+def test_damaged_anywhere_it_is_read_or_refused(tmp_path: Path, data: st.DataObject, archive: bool) -> None:
+    path = save({"weight": torch.arange(6.0)}, tmp_path / "model.pt", archive=archive)
+    content = bytearray(path.read_bytes())
+    for _ in range(3):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    with suppress(DataError):  # any other error fails the test
+        file = read_torch_file(path)
+        file.tensor(inside(file.content, "weight"))
 
 
 class TestRefused:

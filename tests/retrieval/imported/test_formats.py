@@ -287,6 +287,22 @@ class TestLibKGE:
             ours = found.score_all(Queries(np.array([0]), np.array([2])))
         torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
 
+    def test_weights_may_have_the_names_of_earlier_versions(
+        self, kb: KnowledgeBase, tmp_path: Path, config_class: type[Config]
+    ) -> None:
+        entity, relation, state = self.plain("distmult")
+        state = {name.replace("._embeddings", ".embeddings"): tensor for name, tensor in state.items()}
+        path = self.write(tmp_path / "old.pt", config_class, {"model": "distmult", "distmult": {}}, state)
+        assert_scores(scorer(kb, path), entity, relation, distmult)
+
+    def test_options_that_are_missing_are_told(
+        self, kb: KnowledgeBase, tmp_path: Path, config_class: type[Config]
+    ) -> None:
+        *_, state = self.plain("transe")
+        path = self.write(tmp_path / "checkpoint.pt", config_class, {"model": "transe", "transe": {}}, state)
+        with pytest.raises(DataError, match=r"looks like the format `libkge`, but .*: KeyError\('l_norm'\)"):
+            scorer(kb, path)
+
     def test_other_models_are_refused(self, kb: KnowledgeBase, tmp_path: Path, config_class: type[Config]) -> None:
         *_, state = self.plain("distmult")
         path = self.write(tmp_path / "checkpoint.pt", config_class, {"model": "rescal", "rescal": {}}, state)

@@ -80,15 +80,24 @@ FORMATS: dict[str, Format] = {
 
 def read_model(given: ImportedSettings) -> TrainedModel:
     """The trained model that the settings name."""
-    return _recognised(given).read(given)
+    name = _recognised(given)
+    try:
+        return FORMATS[name].read(given)
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        # What a stranger wrote may lack anything; what we foresee has an error of its own.
+        raise DataError(
+            f"{given.path} looks like the format `{name}`, but something in it is not as we know it: {error!r}. "
+            "Was it written by another version of its library?"
+        ) from error
 
 
 def digest_of(given: ImportedSettings) -> str:
     """A hash of the content of all files that are read."""
-    return content_key([file_digest(path) for path in _recognised(given).files(given)])
+    return content_key([file_digest(path) for path in FORMATS[_recognised(given)].files(given)])
 
 
-def _recognised(given: ImportedSettings) -> Format:
+def _recognised(given: ImportedSettings) -> str:
+    """The name of the format."""
     path = Path(given.path)
     if not path.exists():
         raise DataError(
@@ -97,7 +106,7 @@ def _recognised(given: ImportedSettings) -> Format:
     for name, each in FORMATS.items():
         if each.recognises(path):
             _refuse_unread(given, name, each)
-            return each
+            return name
     known = "".join(f"\n  - {each.looks}" for each in FORMATS.values())
     raise DataError(f"{path} is no trained model that we read. Looked for:{known}")
 

@@ -1,7 +1,8 @@
 """LibKGE: a checkpoint or package, a dictionary with a `config` and a `model` (its state and notes).
 
 Complex numbers stand as real parts, then imaginary parts, and the relations of RotatE are phases: as ours. A
-`reciprocal_relations_model` wraps another one, and the reciprocal of r is its relation r + R.
+`reciprocal_relations_model` wraps another one, and the reciprocal of r is its relation r + R. Of TransE and RotatE the
+score is minus the distance.
 """
 
 from __future__ import annotations
@@ -68,12 +69,17 @@ def _settings(file: TorchFile) -> tuple[str, dict[str, Any]]:
     return kind, {**options.get(kind, {}), **own}
 
 
-def _weight(file: TorchFile, name: str) -> Tensor:
-    """A weight of the model itself, or of the one that it wraps."""
+def _find(file: TorchFile, name: str) -> Any:
+    """What the model itself, or the one that it wraps, has under a name, if anything."""
     model = inside(file.content, "model")
     state = model[0] if isinstance(model, tuple | list) and model else None
-    value = inside(state, f"_base_model.{name}")
-    value = inside(state, name) if value is None else value
+    old = name.replace("._embeddings.", ".embeddings.")  # as it was called once
+    found = (inside(state, prefix + each) for each in (name, old) for prefix in ("_base_model.", ""))
+    return next((value for value in found if value is not None), None)
+
+
+def _weight(file: TorchFile, name: str) -> Tensor:
+    value = _find(file, name)
     if value is None:
         raise DataError(f"{file.path} has no weights called {name}: its vectors are no plain rows.")
     return file.tensor(value)
@@ -108,7 +114,7 @@ def _conve(
         "conve", file.path, rank=rank, image_width=width, kernel=filters.shape[-1], channels=len(filters)
     )
     tensors = {"entity": entity[:, 1:], "bias": entity[:, 0], "relation": relation[:, 1:]}
-    tensors |= {"convolution.2.weight": filters, "convolution.2.bias": _weight_or_zero(file, filters)}
+    tensors |= {"convolution.2.weight": filters, "convolution.2.bias": _bias(file, filters)}
     tensors |= {"projection.0.weight": lines, "projection.0.bias": _weight(file, "_scorer.projection.bias")}
     tensors |= _normalisation("convolution.0", torch.zeros(1), torch.ones(1) - _EPSILON)  # changes nothing
     for ours, theirs in (("convolution.3", "bn1"), ("projection.2", "bn2")):
@@ -117,10 +123,10 @@ def _conve(
     return config, tensors
 
 
-def _weight_or_zero(file: TorchFile, filters: Tensor) -> Tensor:
+def _bias(file: TorchFile, filters: Tensor) -> Tensor:
     """The bias of the convolution, which a setting may leave out."""
-    has_bias = inside(inside(file.content, "model")[0], "_base_model._scorer.convolution.bias") is not None
-    return _weight(file, "_scorer.convolution.bias") if has_bias else torch.zeros(len(filters))
+    value = _find(file, "_scorer.convolution.bias")
+    return torch.zeros(len(filters)) if value is None else file.tensor(value)
 
 
 def _normalisation(name: str, mean: Tensor, variance: Tensor) -> dict[str, Tensor]:

@@ -51,6 +51,9 @@ class Recorded:
         self.args, self.state = args, {}
         return self
 
+    def __repr__(self) -> str:
+        return self.name
+
     def __call__(self, *args: Any) -> Recorded:
         """What a pickle calls is recorded, not called."""
         return Recorded(*args)
@@ -87,8 +90,8 @@ class TorchFile:
 
     def tensor(self, value: Any) -> Tensor:
         """The tensor that a stand-in stands for."""
-        if isinstance(value, Recorded) and value.name.startswith(_PARAMETER) and value.args:
-            return self.tensor(value.args[0])
+        if isinstance(value, Recorded) and value.name.startswith(_PARAMETER):
+            value = next(iter(value.args), None)
         try:
             if not (isinstance(value, Recorded) and value.name == _TENSOR):
                 raise ValueError(f"found {value!r} where weights should be")

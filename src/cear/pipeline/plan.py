@@ -216,5 +216,7 @@ def _tell_cost(half: HalfOfValid) -> None:
     log.warning(
         "learn_from: valid: Stage 2 learns from %d lists, and %d of %d validation facts choose. Figures on valid are "
         "of those alone.",
-        lists, choosing, total,
-    )  # fmt: skip
+        lists,
+        choosing,
+        total,
+    )

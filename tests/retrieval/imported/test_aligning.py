@@ -42,6 +42,12 @@ def test_an_entity_with_training_facts_that_the_model_lacks_is_refused_with_the_
         scorer_of(model(["c", "a", "B"]), kb)
 
 
+@pytest.mark.parametrize("ids", [["a", "b", "a"], ["a", "b", 3]])
+def test_ids_that_do_not_tell_rows_apart_are_refused(ids: list[str]) -> None:
+    with pytest.raises(DataError, match="The ids of entities of their/model are not texts that differ"):
+        model(ids)
+
+
 def test_a_relation_that_the_model_lacks_is_refused(kb: KnowledgeBase) -> None:
     with pytest.raises(
         MismatchError, match=r"lacks 1 of the 2 relations of 'small': 'knows' \(closest there: 'know'\)"

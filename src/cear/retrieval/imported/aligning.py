@@ -99,8 +99,10 @@ def _entity_rows(model: TrainedModel, kb: KnowledgeBase) -> Ints:
     if lacking := int((rows == _NONE).sum()):
         log.warning(
             "%s lacks %d entities that no training fact of %r mentions: each gets the mean of all vectors.",
-            model.source, lacking, kb.name,
-        )  # fmt: skip
+            model.source,
+            lacking,
+            kb.name,
+        )
     _note_others(model, "entities", len(model.entities) - int((rows != _NONE).sum()))
     return rows
 

@@ -50,6 +50,9 @@ class TrainedModel:
                     f"{bad} of the {tensor.numel()} numbers in `{name}` of {self.source} are NaN or infinite: its "
                     "training has failed. Take an earlier checkpoint."
                 )
+        for what, ids in (("entities", self.entities), ("relations", self.relations)):
+            if not all(isinstance(id_, str) for id_ in ids) or len(set(ids)) != len(ids):
+                raise DataError(f"The ids of {what} of {self.source} are not texts that differ: which row is whose?")
         n_entities, n_relations = len(self.entities), len(self.relations)
         self._refuse_rows("entity", "entities", (n_entities,))
         self._refuse_rows("relation", "relations", (n_relations, 2 * n_relations))

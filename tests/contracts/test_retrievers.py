@@ -17,7 +17,16 @@ from cear.core.settings import Settings
 from cear.core.tensors import read_tensors
 from cear.core.types import Ints, Queries, Split
 from cear.data import KnowledgeBase
-from cear.retrieval import EMBEDDINGS, LOSSES, RETRIEVERS, Retriever, RetrieverConfig
+from cear.retrieval import (
+    EMBEDDINGS,
+    LOSSES,
+    RETRIEVERS,
+    ComplExConfig,
+    ImportedConfig,
+    Retriever,
+    RetrieverConfig,
+    write_scorer,
+)
 from cear.training import LATEST
 
 pytestmark = pytest.mark.usefixtures("own_cache", "one_thread")
@@ -44,6 +53,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "text, tuned": {"model": "text", **READER, "checkpoint_seconds": 0, "tune": {"warm_up": 1}},
     "extreme_text": TREE,
     "extreme_text, kmeans": {"model": "extreme_text", **TREE, "tree": "kmeans"},
+    "imported": {},
 }
 
 
@@ -56,10 +66,21 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="module")
+def trained_model(towns: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model to import, in the layout of our own export; beside it is another."""
+    folder, config = tmp_path_factory.mktemp("models"), ComplExConfig(rank=4)
+    for seed, name in enumerate(["one", "other"]):
+        write_scorer(folder / name, config, config.build(towns, Context(seed=seed)), towns)
+    return folder / "one"
+
+
 @pytest.fixture(scope="module", params=VARIANTS)
-def config(request: pytest.FixtureRequest, encoder_of: Callable[..., str]) -> RetrieverConfig:
+def config(request: pytest.FixtureRequest, encoder_of: Callable[..., str], trained_model: Path) -> RetrieverConfig:
     name: str = request.param
     settings = {"model": name} | VARIANTS[name]
+    if name == "imported":
+        settings |= {"path": str(trained_model)}
     if name.startswith("text"):
         settings |= {"encoder": encoder_of()}
     if "embedding" in settings and settings["embedding"]["kind"] == "text":
@@ -175,7 +196,10 @@ class TestFitting:
         self, config: RetrieverConfig, folder: Path, towns: KnowledgeBase
     ) -> None:
         field = {"rules": "min_support", "extreme_text": "dim", "text": "hidden"}.get(config.model, "rank")
-        other = config.model_copy(update={field: getattr(config, field) + 1})
+        if isinstance(config, ImportedConfig):
+            other: RetrieverConfig = config.model_copy(update={"path": str(Path(config.path).with_name("other"))})
+        else:
+            other = config.model_copy(update={field: getattr(config, field) + 1})
         splits: dict[Split, Ints] = {"train": towns.facts("train")[1:], "valid": towns.facts("valid")}
         fewer = KnowledgeBase(towns.name, towns.entities, towns.relations, splits)
         for settings, kb in ((other, towns), (config, fewer)):
@@ -194,6 +218,8 @@ class TestSettings:
     def test_how_long_is_a_setting_of_whoever_has_epochs(self, config: RetrieverConfig) -> None:
         fewer = config.on_fold(1)
         assert getattr(fewer, "epochs", 1) == 1
+        if config.brought() is not None:
+            return  # what is brought cannot be trained again: somebody else stands in for it
         assert fewer.model_dump(exclude={"epochs"}) == config.model_dump(exclude={"epochs"})
 
 

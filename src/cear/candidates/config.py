@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, StringConstraints, model_validator
 
@@ -45,6 +45,9 @@ class CandidatesConfig(Settings):
     """keep leaves training answers in the lists, as the paper does; drop gives their slots to new ones."""
     crossfit: CrossfitConfig | None = CrossfitConfig()
     """null is the paper's own way: training lists from the Stage 1 that saw their facts."""
+    learn_from: Literal["train", "valid"] = "train"
+    """valid: lists of half of the validation facts, which no retriever has learned, so that there are no folds; the
+    other half alone then chooses the epoch and the fusion. For a Stage 1 that cannot be trained again."""
     queries: PositiveInt | None = None
     """Training queries that lists are made of, drawn from those of each fold; null takes all. For millions of facts."""
     lists: str | None = None
@@ -55,7 +58,22 @@ class CandidatesConfig(Settings):
     @property
     def held_out(self) -> bool:
         """Whether the lists to learn from are of facts that their retrievers have not seen."""
-        return self.crossfit is not None and self.lists is None
+        return self.lists is None and (self.crossfit is not None or self.learn_from == "valid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_folds_with_valid(cls, values: Any) -> Any:
+        """Without a word about folds there are none when lists are those of validation facts."""
+        if isinstance(values, dict) and values.get("learn_from") == "valid":
+            return {"crossfit": None, **values}
+        return values
+
+    @model_validator(mode="after")
+    def _one_way_to_learn(self) -> Self:
+        if self.learn_from == "valid" and (self.crossfit is not None or self.lists is not None):
+            other = "lists" if self.crossfit is None else "crossfit"
+            raise ValueError(f"learn_from: valid makes its own lists, without folds; leave {other} out, or learn_from")
+        return self
 
     @model_validator(mode="after")
     def _stage1_is_taken(self) -> Self:
@@ -65,7 +83,7 @@ class CandidatesConfig(Settings):
 
     @model_validator(mode="after")
     def _something_is_left_to_learn(self) -> Self:
-        if self.crossfit is None and self.known == "drop" and self.lists is None:
+        if not self.held_out and self.known == "drop" and self.lists is None:
             raise ValueError(
                 "without crossfit every answer of a training list is a known one, so `known: drop` would leave "
                 "nothing to learn; set known: keep, or crossfit: {folds: 10}"

@@ -102,10 +102,14 @@ class Asked:
         )
 
 
-def sample_facts(kb: KnowledgeBase, split: Split, facts: int, *, seed: int = 0) -> Ints:
-    """A fixed random sample of the facts of a split, ascending; all of them where there are no more."""
-    total = len(kb.facts(split))
-    return np.sort(np.random.default_rng([seed, total]).choice(total, min(facts, total), replace=False))
+def sample_facts(kb: KnowledgeBase, split: Split, facts: int, *, among: Ints | None = None, seed: int = 0) -> Ints:
+    """A fixed random sample of the facts of a split, ascending; all of them where there are no more.
+
+    `among` has the places of those that are drawn from, if not all are.
+    """
+    places = np.arange(len(kb.facts(split))) if among is None else among
+    total = len(places)
+    return np.sort(np.random.default_rng([seed, total]).choice(places, min(facts, total), replace=False))
 
 
 def _others(known: KnownAnswers, queries: Queries, golds: Ragged) -> Ints:

@@ -39,8 +39,8 @@ def retriever(plan: RetrieverPlan, config: RetrieverConfig, part: Part, folder: 
 def lists(plan: Plan, part: Part, retrievers: Mapping[str, Step], folder: Path) -> None:
     """The lists of a part's queries, by retrievers that learned from that part."""
     made, context = plan.config.candidates, plan.context
-    queries = sample_queries(part.asked.known("train").queries, made.queries, seed=context.seed)
-    manifest = Manifest(plan.kb.name, plan.kb.digest, "train", made.k, made.known, plan.config.stage1.model)
+    queries = sample_queries(part.queries, made.queries, seed=context.seed)
+    manifest = Manifest(plan.kb.name, plan.kb.digest, made.learn_from, made.k, made.known, plan.config.stage1.model)
     loaded = plan.load_retrievers(part, retrievers)
     write_lists(folder / LISTS, make_lists(loaded, queries, manifest, progress=context.progress))
 
@@ -53,7 +53,7 @@ def own_lists(plan: Plan, path: Path, folder: Path) -> None:
 def validation(plan: Plan, folder: Path) -> None:
     """The lists of a sample of validation facts, and where Stage 1 has their golds."""
     facts, context = plan.settings2.validate_facts, plan.context
-    made = Validation.of(plan.first_ranker, facts, seed=context.seed, progress=context.progress)
+    made = Validation.of(plan.first_ranker, facts, among=plan.choosing, seed=context.seed, progress=context.progress)
     write_places(folder, made.places)
 
 
@@ -71,14 +71,14 @@ def reranker(plan: Plan, folder: Path) -> None:
         fresh,
         learned_from,
         features_to_learn_from(plan),
-        plan.kb,
+        plan.labelled,
         folder,
         validate=load_validation(plan).mrr,
         key=[plan.reranker.key],
         context=plan.stage2,
     )
     trained.reranker.save_pretrained(folder / MODEL)
-    useful = len(Examples.of(learned_from, np.zeros((len(learned_from), 0), np.float32), plan.kb))
+    useful = len(Examples.of(learned_from, np.zeros((len(learned_from), 0), np.float32), plan.labelled))
     phases = {name: asdict(replace(state, seconds=0.0)) for name, state in trained.phases.items()}
     details = {"best": trained.best, "lists": useful, "shortened": float(fresh.shortened(learned_from).mean())}
     write_json(folder / TRAINING, {"phases": phases, **details})
@@ -95,7 +95,8 @@ def fusion(plan: Plan, folder: Path) -> None:
 def evaluation(plan: Plan, split: Split, ties: TieRule, facts: int | None, progress: Progress, folder: Path) -> None:
     """Measure the finished system."""
     seed = plan.context.seed
-    measured = evaluate_ranker(plan.ranker, split, ties=ties, facts=facts, seed=seed, progress=progress)
+    among = plan.choosing if split == "valid" else None  # what it has learned from would flatter it
+    measured = evaluate_ranker(plan.ranker, split, ties=ties, facts=facts, among=among, seed=seed, progress=progress)
     before = None if measured.before is None else replace(measured.before, seconds=0.0)
     write_ranks(folder / RANKS, replace(measured, before=before, seconds=0.0))  # as above
 
@@ -114,4 +115,5 @@ def features_to_learn_from(plan: Plan) -> Floats:
 def load_validation(plan: Plan) -> Validation:
     """What chooses the best epoch and the fusion."""
     places = read_places(plan.store.get(plan.validation), plan.kb)
-    return Validation.again(plan.first_ranker, places, plan.settings2.validate_facts, seed=plan.context.seed)
+    facts, seed = plan.settings2.validate_facts, plan.context.seed
+    return Validation.again(plan.first_ranker, places, facts, among=plan.choosing, seed=seed)

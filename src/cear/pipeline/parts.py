@@ -1,4 +1,7 @@
-"""What retrievers learn from: all training facts, or all but a fold."""
+"""What retrievers learn from, and whose questions make the lists that Stage 2 learns from.
+
+All training facts, or all but a fold, whose questions are asked, or all, and half of the validation facts are asked.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cear.candidates import CrossfitConfig, folds_of, hold_out
-from cear.data import KnowledgeBase
+import numpy as np
+
+from cear.candidates import CrossfitConfig, fold_by_pair, folds_of, hold_out
+from cear.core.types import Bools, Ints, Queries
+from cear.data import KnowledgeBase, KnownAnswers
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +33,9 @@ class Whole:
         return self.kb
 
     @property
-    def asked(self) -> KnowledgeBase:
-        """The facts whose questions make lists to learn from."""
-        return self.kb
+    def queries(self) -> Queries:
+        """The questions that make lists to learn from."""
+        return self.kb.known("train").queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +58,9 @@ class Fold:
         return self._split[0]
 
     @property
-    def asked(self) -> KnowledgeBase:
-        """The held-out facts."""
-        return self._split[1]
+    def queries(self) -> Queries:
+        """The questions of the held-out facts."""
+        return self._split[1].known("train").queries
 
     @cached_property
     def _split(self) -> tuple[KnowledgeBase, KnowledgeBase]:
@@ -62,4 +68,52 @@ class Fold:
         return hold_out(self.kb, fold_of, self.number)
 
 
-Part = Whole | Fold
+@dataclass(frozen=True, eq=False)
+class HalfOfValid:
+    """All training facts; half of the validation facts, which retrievers have not seen, make lists to learn from.
+
+    The other half chooses. Facts of the same two entities are in the same half, and a question that both halves ask
+    makes no list: nothing is learned and chosen on the same facts, nor on the same questions.
+    """
+
+    kb: KnowledgeBase
+    seed: int
+
+    @property
+    def key(self) -> list[Any]:
+        """What decides which facts these are."""
+        return [self.kb.digest, "half of valid", self.seed]
+
+    @property
+    def seen(self) -> KnowledgeBase:
+        """What retrievers learn from."""
+        return self.kb
+
+    @cached_property
+    def queries(self) -> Queries:
+        """The questions of the half to learn from that the other half does not ask."""
+        asked = self._known(self._learned).queries
+        return asked[self._known(~self._learned).of_queries(asked).counts == 0]
+
+    @cached_property
+    def labelled(self) -> KnowledgeBase:
+        """The facts whose answers are right in a list: those of training and of the half to learn from."""
+        valid = self.kb.facts("valid")[self._learned]
+        facts = np.concatenate([self.kb.facts("train"), valid])
+        return KnowledgeBase(self.kb.name, self.kb.entities, self.kb.relations, {"train": facts})
+
+    @property
+    def choosing(self) -> Ints:
+        """The places of the validation facts that choose."""
+        return np.flatnonzero(~self._learned)
+
+    @cached_property
+    def _learned(self) -> Bools:
+        """Which validation facts are learned from, (fact,)."""
+        return np.asarray(fold_by_pair(self.kb.facts("valid"), 2, seed=self.seed) == 0)
+
+    def _known(self, which: Bools) -> KnownAnswers:
+        return KnownAnswers.of(self.kb.facts("valid")[which], self.kb.n_entities, self.kb.n_relations)
+
+
+Part = Whole | Fold | HalfOfValid

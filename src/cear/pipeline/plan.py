@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -9,15 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from cear.core.context import Context
+from cear.core.errors import DataError
 from cear.core.files import read_json
 from cear.core.progress import Progress, silent
-from cear.core.types import Split, TieRule
+from cear.core.types import Ints, Split, TieRule
+from cear.data import KnowledgeBase
 from cear.pipeline import making
-from cear.pipeline.parts import Part, Whole
+from cear.pipeline.parts import HalfOfValid, Part, Whole
 from cear.pipeline.stage1 import LISTS, STAGE1, RetrieverPlan
 from cear.ranking import Ranker
 from cear.reranking import Fusion, Reranker, RerankerConfig, Upstream
 from cear.steps import Step
+
+log = logging.getLogger("cear.pipeline")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,9 @@ class Plan(RetrieverPlan):
 
     @cached_property
     def training_lists(self) -> list[tuple[Part, Step]]:
-        """What Stage 2 learns from: cross-fitted lists, the paper's way, or a file of the user's own."""
+        """What Stage 2 learns from: lists of folds, of valid, the paper's way, or a file of the user's own."""
+        if self.half is not None:
+            return [(self.half, self._lists(self.half, self.stage1, "lists of valid"))]
         if self.config.candidates.lists is not None:
             return [(Whole(self.kb), self._own_lists(Path(self.config.candidates.lists)))]
         if not self.folds:
@@ -42,7 +49,7 @@ class Plan(RetrieverPlan):
     @cached_property
     def validation(self) -> Step:
         """The lists of a sample of validation facts, with where Stage 1 has their golds."""
-        settings = self._ranker_settings | {"facts": self.settings2.validate_facts}
+        settings = self._ranker_settings | {"facts": self.settings2.validate_facts} | self._chosen_by
         make = partial(making.validation, self)
         return Step("validation lists", "validation", settings, make, (*self.stage1.values(),))
 
@@ -81,6 +88,8 @@ class Plan(RetrieverPlan):
     def evaluation(self, split: Split, ties: TieRule, facts: int | None, *, progress: Progress = silent) -> Step:
         """The rank of every query of a split, or of a sample of its facts."""
         settings = {"split": split, "ties": ties, "facts": facts, "int8": self.int8, **self._ranker_settings}
+        if split == "valid":
+            settings |= self._chosen_by
         make = partial(making.evaluation, self, split, ties, facts, progress)
         return Step(f"evaluation on {split}", "evaluation", settings, make, self.last)
 
@@ -109,6 +118,8 @@ class Plan(RetrieverPlan):
 
     def preflight(self) -> None:
         """Refuse now what could only fail after hours: a missing encoder, too few positions for k candidates."""
+        if self.half is not None:
+            _tell_cost(self.half)
         for settings in self.settings1.values():
             settings.preflight(self.kb, self.context)
         if self.config.reranker is not None:
@@ -139,15 +150,42 @@ class Plan(RetrieverPlan):
     @cached_property
     def upstream(self) -> Upstream:
         """What stands before the re-ranker."""
-        fold = None
-        if self.settings2.reads_vectors:
-            fold = self.load_retriever(STAGE1, self.folds[0], self.fold_retrievers[0][STAGE1])
+        fold = self.load_retriever(STAGE1, *self._unseen) if self.settings2.reads_vectors else None
         return Upstream(self.kb, [*self.config.candidates.extra_retrievers], fold)
+
+    @property
+    def _unseen(self) -> tuple[Part, Step]:
+        """The Stage 1 that has not seen the facts to learn from, and what it has seen."""
+        if self.half is not None:
+            return self.half, self.stage1[STAGE1]
+        return self.folds[0], self.fold_retrievers[0][STAGE1]
 
     @property
     def _vectors_of(self) -> list[Step]:
         """The Stage 1 whose vectors the re-ranker reads, if it does."""
-        return [self.fold_retrievers[0][STAGE1]] if self.settings2.reads_vectors else []
+        return [self._unseen[1]] if self.settings2.reads_vectors else []
+
+    # Validation facts to learn from, where the configuration says so.
+
+    @cached_property
+    def half(self) -> HalfOfValid | None:
+        """The half of the validation facts that Stage 2 learns from, if it does."""
+        learns = self.config.reranker is not None and self.config.candidates.learn_from == "valid"
+        return HalfOfValid(self.kb, self.context.seed) if learns else None
+
+    @property
+    def choosing(self) -> Ints | None:
+        """The places of the validation facts that choose the epoch and the fusion; None for all."""
+        return None if self.half is None else self.half.choosing
+
+    @property
+    def labelled(self) -> KnowledgeBase:
+        """The facts whose answers are right in the lists to learn from."""
+        return self.kb if self.half is None else self.half.labelled
+
+    @property
+    def _chosen_by(self) -> dict[str, Any]:
+        return {} if self.half is None else {"without": self.half.key}
 
     @property
     def settings2(self) -> RerankerConfig:
@@ -165,3 +203,20 @@ class Plan(RetrieverPlan):
     def _ranker_settings(self) -> dict[str, Any]:
         made = self.config.candidates
         return {"k": made.k, "known": made.known, "seed": self.context.seed, "version": 1}
+
+
+def _tell_cost(half: HalfOfValid) -> None:
+    """Say what it costs to learn from validation facts; refuse where there are too few."""
+    lists, choosing, total = len(half.queries), len(half.choosing), len(half.kb.facts("valid"))
+    if not lists or not choosing:
+        raise DataError(
+            f"learn_from: valid deals the {total} validation facts of {half.kb.name!r} into two halves, and one has "
+            "no question of its own. Give more validation facts, or learn from folds (leave learn_from out)."
+        )
+    log.warning(
+        "learn_from: valid: Stage 2 learns from %d lists, and %d of %d validation facts choose. Figures on valid are "
+        "of those alone.",
+        lists,
+        choosing,
+        total,
+    )

@@ -92,7 +92,7 @@ class RetrieverPlan:
             "precision": self.config.precision,
             "seen": part.key,
         }
-        if config is self.settings1[name] and name in self.brought:
+        if name in self.brought:  # who stands in for it on a fold is made from what it is, too
             settings["brought"] = self.brought[name]
         return Step(
             f"{label}{name}",

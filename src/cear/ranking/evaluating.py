@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from cear.core.progress import Progress, silent
-from cear.core.types import Split, TieRule
+from cear.core.types import Ints, Split, TieRule
 from cear.evaluation import Asked, Evaluation, sample_facts
 from cear.ranking.ranker import Ranker
 
@@ -17,15 +17,18 @@ def evaluate_ranker(
     *,
     ties: TieRule = "expected",
     facts: int | None = None,
+    among: Ints | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Evaluation:
     """The ranks of both questions of every fact of a split, or of a fixed sample of so many facts.
 
+    `among` leaves out all facts of the split but those at these places.
+
     With a second stage, the evaluation of Stage 1 alone is its `before`.
     """
     start = time.perf_counter()
-    which = None if facts is None else sample_facts(ranker.kb, split, facts, seed=seed)
+    which = among if facts is None else sample_facts(ranker.kb, split, facts, among=among, seed=seed)
     asked = Asked.of(ranker.kb, split, which)
     places = ranker.places(asked.queries, asked.golds, asked.filters, progress=progress)
     before = asked.evaluation(places.ranks, ties=ties, seconds=time.perf_counter() - start)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cear.core.progress import Progress, silent
-from cear.core.types import Floats
+from cear.core.types import Floats, Ints
 from cear.evaluation import Asked, sample_facts
 from cear.ranking.places import Places
 from cear.ranking.ranker import Ranker
@@ -23,16 +23,23 @@ class Validation:
     places: Places
 
     @classmethod
-    def of(cls, ranker: Ranker, facts: int, *, seed: int = 0, progress: Progress = silent) -> Validation:
-        """A fixed sample of so many validation facts; test facts are not read, not even to filter."""
-        asked = Asked.of(ranker.kb, "valid", sample_facts(ranker.kb, "valid", facts, seed=seed))
+    def of(
+        cls, ranker: Ranker, facts: int, *, among: Ints | None = None, seed: int = 0, progress: Progress = silent
+    ) -> Validation:
+        """A fixed sample of so many validation facts; test facts are not read, not even to filter.
+
+        `among` has the places of those that are drawn from, if not all are.
+        """
+        asked = Asked.of(ranker.kb, "valid", sample_facts(ranker.kb, "valid", facts, among=among, seed=seed))
         places = ranker.places(asked.queries, asked.golds, {"ranks": asked.known}, with_lists=True, progress=progress)
         return cls(ranker, asked, places)
 
     @classmethod
-    def again(cls, ranker: Ranker, places: Places, facts: int, *, seed: int = 0) -> Validation:
+    def again(
+        cls, ranker: Ranker, places: Places, facts: int, *, among: Ints | None = None, seed: int = 0
+    ) -> Validation:
         """The same from places that were kept."""
-        asked = Asked.of(ranker.kb, "valid", sample_facts(ranker.kb, "valid", facts, seed=seed))
+        asked = Asked.of(ranker.kb, "valid", sample_facts(ranker.kb, "valid", facts, among=among, seed=seed))
         return cls(ranker, asked, replace(places, queries=asked.queries, golds=asked.golds))
 
     def mrr(self, reranker: Reranker) -> float:

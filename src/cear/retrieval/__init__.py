@@ -20,6 +20,7 @@ from cear.retrieval.embeddings import (
 )
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, TreeSettings, train_extreme_text
 from cear.retrieval.gradient import GradientConfig
+from cear.retrieval.imported import ImportedConfig, write_scorer
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
 from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself, learned
 from cear.retrieval.rotate import RotatE, RotatEConfig
@@ -66,6 +67,7 @@ __all__ = [
     "FiredRule",
     "Fitted",
     "GradientConfig",
+    "ImportedConfig",
     "Loss",
     "LstmConfig",
     "Retriever",
@@ -98,6 +100,7 @@ __all__ = [
     "save_rules",
     "top_k",
     "train_extreme_text",
+    "write_scorer",
 ]
 
 

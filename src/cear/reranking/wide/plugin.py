@@ -35,7 +35,8 @@ class WideConfig(WideSettings):
         if not candidates.held_out:
             raise ValueError(
                 "reranker.kind: wide reads scores and counts, and those of facts that the retrievers have learned "
-                "give the answer away; set candidates.crossfit, leave candidates.lists out, or take kind: sequence"
+                "give the answer away; set candidates.crossfit or candidates.learn_from: valid, leave candidates.lists "
+                "out, or take kind: sequence"
             )
         if self.vectors and candidates.crossfit is not None and candidates.crossfit.held_out_folds != 1:
             # Vectors of two trainings have nothing in common, and those of one have seen the lists of the other.

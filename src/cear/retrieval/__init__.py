@@ -20,6 +20,7 @@ from cear.retrieval.embeddings import (
 )
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, TreeSettings, train_extreme_text
 from cear.retrieval.gradient import GradientConfig
+from cear.retrieval.listed import ListedRetriever, ListsConfig, Rankings, encoded, is_parquet, read_rankings
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
 from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself
 from cear.retrieval.rotate import RotatE, RotatEConfig
@@ -66,8 +67,11 @@ __all__ = [
     "FiredRule",
     "Fitted",
     "GradientConfig",
+    "ListedRetriever",
+    "ListsConfig",
     "Loss",
     "LstmConfig",
+    "Rankings",
     "Retriever",
     "RetrieverConfig",
     "RotatE",
@@ -92,8 +96,11 @@ __all__ = [
     "Vectors",
     "best_of",
     "candidate_scores",
+    "encoded",
+    "is_parquet",
     "learn_rules",
     "load_rules",
+    "read_rankings",
     "save_rules",
     "top_k",
     "train_extreme_text",

@@ -22,6 +22,7 @@ from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTrai
 from cear.retrieval.gradient import GradientConfig
 from cear.retrieval.listed import ListedRetriever, ListsConfig, Rankings, encoded, is_parquet, read_rankings
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
+from cear.retrieval.pykeen_weights import export_pykeen, has_pykeen_model
 from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself
 from cear.retrieval.rotate import RotatE, RotatEConfig
 from cear.retrieval.rules import (
@@ -97,6 +98,8 @@ __all__ = [
     "best_of",
     "candidate_scores",
     "encoded",
+    "export_pykeen",
+    "has_pykeen_model",
     "is_parquet",
     "learn_rules",
     "load_rules",

@@ -88,8 +88,8 @@ def _card(record: Record, what: str, load: str, limits: str) -> str:
 {_figures(record)}
 
 Filtered: other known answers of {record.split} and of the splits before it are not in the ranking. Ties: {record.ties}.
-{record.queries:,} queries, both questions of each {record.split} fact; none is left out. In brackets: 95 % intervals, by
-resampling distinct queries.
+{record.queries:,} queries, both questions of each {record.split} fact; none is left out. In brackets: 95 %
+intervals, by resampling distinct queries.
 
 ## Settings
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 import polars as pl
 
-from cear.core.blocks import blocks, rows_within
+from cear.core.blocks import BUDGET, blocks, blocks_of, rows_within
 from cear.core.files import replacing
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, Bools, Floats, Ints, Queries, Ragged, RankedLists, Split
@@ -33,15 +33,17 @@ def write_trec_run(folder: Path, ranker: Ranker, split: Split, k: int, *, progre
     would put in another order what we tell apart.
     """
     asked, ids, k = Asked.of(ranker.kb, split), _Ids(ranker.kb), min(k, ranker.kb.n_entities)
-    others = int(asked.known.of_queries(asked.queries.distinct()[0]).counts.max())
-    depth = min(k + others, ranker.kb.n_entities)
-    order = np.argsort(asked.queries.distinct()[1], kind="stable")  # topics of a query together: they share its ranking
+    once, query = asked.queries.distinct()
+    depth = np.minimum(k + asked.known.of_queries(once).counts, ranker.kb.n_entities)[
+        query
+    ]  # k, when all known are gone
+    order = np.lexsort((query, depth))  # blocks of like depth; topics of a query together, for they share its ranking
     paths = [folder / f"{split}.run", folder / f"{split}.qrels"]
     with _writing(*paths) as (run, qrels), progress("Writing the run", len(order)) as bar:
-        for block in blocks(len(order), rows_within(_CELL_BYTES * depth)):
+        for block in blocks_of(depth[order], BUDGET // _CELL_BYTES):
             here = order[block]
             queries, golds = asked.queries[here], asked.golds.take(here)
-            ranked = ranker.rank_known_too(queries, depth).entities
+            ranked = ranker.rank_known_too(queries, int(depth[here].max())).entities
             kept = _first(_competes(ranked, golds, asked.known.of_queries(queries)), k)
             topics = ids.topics(queries, asked.gold[here])
             place = _places(kept)

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 import yaml
 
+from cear.candidates import read_lists
 from cear.config import RunConfig
 from cear.core.errors import ConfigError
+from cear.core.types import SPLITS
 from cear.pipeline import Run, run
 from cear.reranking import WideReranker
 
@@ -116,3 +118,18 @@ class TestCards:
         assert isinstance(again, WideReranker) == ("wide" in kind)
         assert "| re-ranked, both |" in card
         assert ("base_model" in front_matter(card)) == (kind == "sequence")
+
+
+def test_lists_of_one_run_are_a_stage_1_that_another_re_ranks(made: Callable[..., Run], tmp_path: Path) -> None:
+    """Stage 1 from files of valid and test, and a file of training queries to learn from."""
+    first = made("one stage")
+    train, valid, test = (str(*first.export(tmp_path, "lists", split=split)) for split in SPLITS)
+    second = made("sequence").config.model_dump()
+    second |= {"stage1": {"model": "lists", "path": [valid, test]}, "candidates": {"k": 6, "lists": train}}
+    done = run(RunConfig.model_validate(second), tmp_path / "run")
+    measured = done.evaluate("test")
+    assert measured.before is not None
+    assert measured.before.summary() == first.evaluate("test").summary()
+    assert not np.array_equal(measured.ranks.above, measured.before.ranks.above)
+    (_, step), *_ = done.plan.training_lists
+    assert read_lists(done.plan.store.get(step) / "lists.parquet", done.kb).candidates.k == 6

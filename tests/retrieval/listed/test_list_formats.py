@@ -69,6 +69,12 @@ class TestWhatIsRead:
         second.write_text(TREC.splitlines()[2])
         assert said(read_rankings([first, second], towns), towns) == EXPECTED
 
+    def test_a_query_of_two_files_has_what_both_list(self, towns: KnowledgeBase, tmp_path: Path) -> None:
+        first, second = tmp_path / "valid.run", tmp_path / "test.run"
+        first.write_text("tail:t1:lies_in Q0 c1 1 2.5 x")
+        second.write_text("tail:t1:lies_in Q0 c2 1 3 x\ntail:t1:lies_in Q0 c1 2 2.4999999 x")
+        assert said(read_rankings([first, second], towns), towns) == {(1, 0): [("c2", 3.0), ("c1", 2.5)]}
+
     def test_a_file_of_queries_explains_the_qids_of_a_run(
         self, read: Read, towns: KnowledgeBase, tmp_path: Path
     ) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from cear.core.errors import DataError
 from cear.core.progress import Bar
@@ -25,6 +27,12 @@ class Entry:
     """r + R asks for the head."""
     entities: Ints
     scores: Floats
+
+    def with_more(self, other: Entry) -> Entry:
+        """The same list and whoever only another one of its query has."""
+        more = ~np.isin(other.entities, self.entities)
+        entities = np.concatenate([self.entities, other.entities[more]])
+        return replace(self, entities=entities, scores=np.concatenate([self.scores, other.scores[more]]))
 
 
 def text_lines(path: Path, bar: Bar) -> Iterator[tuple[int, str]]:

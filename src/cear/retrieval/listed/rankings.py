@@ -57,37 +57,42 @@ class Rankings:
 
 
 class Gathering:
-    """Takes lists one after the other, refuses those that cannot be, and puts the others together."""
+    """Takes the lists of a file one after the other, refuses those that cannot be, and puts the others together."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
-        self._entries: list[Entry] = []
-        self._where: dict[tuple[int, int], str] = {}
+        self._entries: dict[tuple[int, int], Entry] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def add(self, entry: Entry) -> None:
-        """Take a list, its entities put in the order of their scores; unknown ones are somebody else's to refuse."""
+        """Take a list; entities and relations that are unknown are somebody else's to refuse."""
         query = entry.entity, entry.relation
-        if NO_ENTITY not in query and query in self._where:
+        if NO_ENTITY not in query and query in self._entries:
             raise DataError(
-                f"{entry.where}: the query {spelled(self._kb, *query)} stands twice, first in {self._where[query]}. "
-                "A query has one list: put its lines together, or take one list away."
+                f"{entry.where}: the query {spelled(self._kb, *query)} stands twice, first in "
+                f"{self._entries[query].where}. A query has one list: put its lines together, or take one list away."
             )
-        self._where[query] = entry.where
         self._refuse_scores(entry)
         self._refuse_twice(entry)
-        order = np.argsort(-entry.scores, kind="stable")
-        self._entries.append(Entry(entry.where, *query, entry.entities[order], entry.scores[order]))
+        self._entries[query] = entry
+
+    def join(self, other: Gathering) -> None:
+        """Take the lists of another file: a query that both have gets what both list."""
+        for query, entry in other._entries.items():
+            there = self._entries.get(query)
+            self._entries[query] = entry if there is None else there.with_more(entry)
 
     def rankings(self) -> Rankings:
-        """All of them."""
-        ordered = sorted(self._entries, key=lambda each: (each.relation, each.entity))
+        """All of them, best first."""
+        ordered = sorted(self._entries.values(), key=lambda each: (each.relation, each.entity))
+        places = [np.argsort(-each.scores, kind="stable") for each in ordered]
         queries = np.array([(each.entity, each.relation) for each in ordered], np.int64).reshape(-1, 2)
         counts = np.array([len(each.entities) for each in ordered], np.int64)
-        values = np.concatenate([np.zeros(0, np.int64), *(each.entities for each in ordered)])
-        scores = np.concatenate([np.zeros(0), *(each.scores for each in ordered)])
+        lists = [*zip(ordered, places, strict=True)]
+        values = np.concatenate([np.zeros(0, np.int64), *(each.entities[place] for each, place in lists)])
+        scores = np.concatenate([np.zeros(0), *(each.scores[place] for each, place in lists)])
         return Rankings(Queries(*queries.T.copy()), Ragged.of_counts(counts, values), scores)
 
     def _refuse_scores(self, entry: Entry) -> None:

@@ -22,16 +22,17 @@ _PARQUET = b"PAR1"
 def read_rankings(
     paths: Sequence[Path], kb: KnowledgeBase, *, queries: Path | None = None, progress: Progress = silent
 ) -> Rankings:
-    """The lists of all these files; `queries` explains the qids of a TREC run."""
+    """The lists of all these files, put together; `queries` explains the qids of a TREC run."""
     gathered = Gathering(kb)
-    starts = [_start(path) for path in paths]
+    starts = [_start(path) for path in paths]  # whatever is missing is told before anything is read
     with progress("Reading lists", sum(path.stat().st_size for path in paths)) as bar:
         for path, start in zip(paths, starts, strict=True):
-            before = len(gathered)
+            here = Gathering(kb)
             for entry in _entries(path, start, kb, queries, bar):
-                gathered.add(entry)
-            if len(gathered) == before:
+                here.add(entry)
+            if not len(here):
                 raise DataError(f"{path} holds no list. Give a file with at least one query and its candidates.")
+            gathered.join(here)
     return gathered.rankings()
 
 

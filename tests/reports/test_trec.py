@@ -116,7 +116,7 @@ class TestARunToBeJudged:
         self, ranker: Ranker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write_trec_run(tmp_path / "one", ranker, "test", 5)
-        monkeypatch.setattr("cear.reports.trec.BUDGET", 64 * 30)
+        monkeypatch.setattr("cear.reports.trec.BUDGET", 256 * 30)
         write_trec_run(tmp_path / "many", ranker, "test", 5)
         for name in ("test.run", "test.qrels"):
             assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "many" / name).read_bytes()

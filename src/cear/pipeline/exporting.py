@@ -58,10 +58,8 @@ def _export_reranker(run: Run, folder: Path, split: Split, progress: Progress) -
     for file in files:
         with replacing(folder / file) as partial:
             shutil.copyfile(source / file, partial)
-    return [
-        *(folder / file for file in files),
-        _write_card(folder / CARD, reranker_card(_record(run, split, progress))),
-    ]
+    card = reranker_card(_record(run, split, progress), reads_vectors=run.plan.settings2.reads_vectors)
+    return [*(folder / file for file in files), _write_card(folder / CARD, card)]
 
 
 def _record(run: Run, split: Split, progress: Progress) -> Record:

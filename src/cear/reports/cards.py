@@ -43,31 +43,31 @@ reranker = load_reranker(Path("FOLDER"), run.plan.upstream)
 """
 
 
-def run_card(record: Record) -> str:
-    """The card of a whole run."""
-    what = "A system that completes a knowledge base: for ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩ it ranks"
-    return _card(record, f"{what} every entity.", _LOAD_RUN.format(split=record.split), _LIMITS)
-
-
-def reranker_card(record: Record) -> str:
-    """The card of a run's re-ranker."""
-    config = record.provenance.config
-    k, second = config["candidates"]["k"], config["reranker"]
-    extra = [*config["candidates"]["extra_retrievers"]]
-    what = (
-        f"A re-ranker (`kind: {second['kind']}`) that reads a query and its best {k} candidates and scores each anew."
-    )
-    template = _LOAD_RERANKER_WITH_VECTORS if second.get("vectors") else _LOAD_RERANKER
-    lists = f"- It has learned from lists of the retrievers below; the lists of others may be unlike them.\n{_LIMITS}"
-    return _card(record, what, template.format(data=record.data, extra=extra), lists)
-
-
 _LIMITS = """\
 - Scores put candidates in order. They are no probabilities.
 - A fact that is true and that no split has counts as wrong, so the figures are lower bounds.
 - Figures are those of one training on one split; intervals do not tell how another seed would do.
 - No licence is given here: those of the data and of the base model apply.
 """
+
+
+def run_card(record: Record) -> str:
+    """The card of a whole run."""
+    what = (
+        "A system that completes a knowledge base: it ranks every entity as the answer of ⟨s, r, ?⟩ and of ⟨?, r, o⟩."
+    )
+    return _card(record, what, _LOAD_RUN.format(split=record.split), _LIMITS)
+
+
+def reranker_card(record: Record, *, reads_vectors: bool) -> str:
+    """The card of a run's re-ranker; one that reads the vectors of a Stage 1 is loaded with the run."""
+    config = record.provenance.config
+    k, kind = config["candidates"]["k"], config["reranker"]["kind"]
+    what = f"A re-ranker (`kind: {kind}`): it reads a query with its best {k} candidates and scores each of them."
+    load = _LOAD_RERANKER_WITH_VECTORS if reads_vectors else _LOAD_RERANKER
+    code = load.format(data=record.data, extra=[*config["candidates"]["extra_retrievers"]])
+    lists = "- It has learned from lists of the retrievers below; those of others may be unlike them.\n"
+    return _card(record, what, code, lists + _LIMITS)
 
 
 def _card(record: Record, what: str, load: str, limits: str) -> str:

@@ -23,7 +23,7 @@ from cear.evaluation import Asked
 from cear.ranking import Ranker
 from cear.retrieval import encoded
 
-_CELL_BYTES = 64  # of a place in a ranking: its columns, and what is computed from them
+_CELL_BYTES = 256  # of a place in a ranking: its columns, its line, and what is computed on the way
 
 
 def write_trec_run(folder: Path, ranker: Ranker, split: Split, k: int, *, progress: Progress = silent) -> list[Path]:
@@ -34,9 +34,8 @@ def write_trec_run(folder: Path, ranker: Ranker, split: Split, k: int, *, progre
     """
     asked, ids, k = Asked.of(ranker.kb, split), _Ids(ranker.kb), min(k, ranker.kb.n_entities)
     once, query = asked.queries.distinct()
-    depth = np.minimum(k + asked.known.of_queries(once).counts, ranker.kb.n_entities)[
-        query
-    ]  # k, when all known are gone
+    known = asked.known.of_queries(once).counts[query]
+    depth = np.minimum(k + known, ranker.kb.n_entities)  # so that k are left when all that is known is taken out
     order = np.lexsort((query, depth))  # blocks of like depth; topics of a query together, for they share its ranking
     paths = [folder / f"{split}.run", folder / f"{split}.qrels"]
     with _writing(*paths) as (run, qrels), progress("Writing the run", len(order)) as bar:

@@ -117,6 +117,7 @@ class TestCards:
         assert np.array_equal(again.rerank(lists), done.ranker.reranker.rerank(lists))
         assert isinstance(again, WideReranker) == ("wide" in kind)
         assert "| re-ranked, both |" in card
+        assert f"{done.plan.reranker_training()['lists']} lists of 6 candidates" in card
         assert ("base_model" in front_matter(card)) == (kind == "sequence")
 
 

@@ -81,7 +81,7 @@ def _card(record: Record, what: str, load: str, limits: str) -> str:
 
 ## Data
 
-`{record.data}`, digest `{record.provenance.digest}`.
+`{record.data}`, digest `{record.provenance.digest}`.{_lists(record)}
 
 ## Figures
 
@@ -135,6 +135,17 @@ def _title(record: Record) -> str:
     second = record.provenance.config["reranker"]
     stages = [record.model] if second is None else [record.model, second["kind"]]
     return f"{' and '.join(stages)} on {record.data}"
+
+
+def _lists(record: Record) -> str:
+    """What a second stage has learned from, and what its lists allow; nothing where there is none."""
+    second = record.details.get("reranker")
+    if second is None:
+        return ""
+    return (
+        f" The re-ranker has learned from {second['lists_with_answers']:,} lists of {second['k']} candidates that hold a "
+        f"training answer; {record.reranking['listed']:.1%} of the lists that it was measured on hold the gold."
+    )
 
 
 def _figures(record: Record) -> str:

@@ -143,8 +143,8 @@ def _lists(record: Record) -> str:
     if second is None:
         return ""
     return (
-        f" The re-ranker has learned from {second['lists_with_answers']:,} lists of {second['k']} candidates that hold a "
-        f"training answer; {record.reranking['listed']:.1%} of the lists that it was measured on hold the gold."
+        f" The re-ranker has learned from {second['lists_with_answers']:,} lists of {second['k']} candidates that hold "
+        f"a training answer; {record.reranking['listed']:.1%} of the lists that it was measured on hold the gold."
     )
 
 

@@ -21,7 +21,7 @@ from cear.core.types import NO_ENTITY, Bools, Floats, Ints, Queries, Ragged, Ran
 from cear.data import KnowledgeBase
 from cear.evaluation import Asked
 from cear.ranking import Ranker
-from cear.retrieval import encoded
+from cear.retrieval import encoded_id
 
 _CELL_BYTES = 256  # of a place in a ranking: its columns, its line, and what is computed on the way
 
@@ -85,7 +85,7 @@ class _Ids:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._entities, self._relations = (
-            pl.Series([encoded(id_) for id_ in each.table["id"]], dtype=pl.String)
+            pl.Series([encoded_id(id_) for id_ in each.table["id"]], dtype=pl.String)
             for each in (kb.entities, kb.relations)
         )
 

@@ -20,7 +20,7 @@ from cear.retrieval.embeddings import (
 )
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, TreeSettings, train_extreme_text
 from cear.retrieval.gradient import GradientConfig
-from cear.retrieval.listed import ListedRetriever, ListsConfig, Rankings, encoded, is_parquet, read_rankings
+from cear.retrieval.listed import ListedRetriever, ListsConfig, Rankings, encoded_id, is_parquet, read_rankings
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
 from cear.retrieval.pykeen_weights import export_pykeen, has_pykeen_model
 from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself
@@ -97,7 +97,7 @@ __all__ = [
     "Vectors",
     "best_of",
     "candidate_scores",
-    "encoded",
+    "encoded_id",
     "export_pykeen",
     "has_pykeen_model",
     "is_parquet",

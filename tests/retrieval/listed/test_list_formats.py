@@ -16,7 +16,7 @@ from cear.candidates import Lists, Manifest, write_lists
 from cear.core.errors import AmbiguousName, CearError, DataError, MismatchError, UnknownName
 from cear.core.types import NO_ENTITY, Candidates, Queries
 from cear.data import KnowledgeBase, Vocabulary
-from cear.retrieval import Rankings, encoded, read_rankings
+from cear.retrieval import Rankings, encoded_id, read_rankings
 
 Read = Callable[..., Rankings]
 
@@ -105,7 +105,7 @@ class TestWhatIsRead:
         entities = Vocabulary.from_ids("entity", [id_, f"{id_}:"])
         kb = KnowledgeBase("odd", entities, Vocabulary.from_ids("relation", [f"{id_} of"]), {})
         path = tmp_path_factory.mktemp("run") / "odd.run"
-        path.write_text(f"tail:{encoded(id_)}:{encoded(f'{id_} of')} Q0 {encoded(f'{id_}:')} 1 1.0 x")
+        path.write_text(f"tail:{encoded_id(id_)}:{encoded_id(f'{id_} of')} Q0 {encoded_id(f'{id_}:')} 1 1.0 x")
         assert said(read_rankings([path], kb), kb) == {(0, 0): [(f"{id_}:", 1.0)]}
 
 

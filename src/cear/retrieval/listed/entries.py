@@ -35,16 +35,22 @@ class Entry:
         return replace(self, entities=entities, scores=np.concatenate([self.scores, other.scores[more]]))
 
 
-def text_lines(path: Path, bar: Bar) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not blank, with their numbers; bytes that are not UTF-8 are refused."""
-    read = 0
     for number, text in numbered_lines(path):
         if isinstance(text, UnicodeDecodeError):
             raise DataError(f"{path}:{number}: {not_utf8(text)} Save the file as UTF-8.")
+        if text.strip():
+            yield number, text
+
+
+def watched_lines(path: Path, bar: Bar) -> Iterator[tuple[int, str]]:
+    """The same lines; the bar is told how much is read."""
+    read = 0
+    for number, text in text_lines(path):
         read += 1 + len(text)
         if number % _LINES == 0:
             bar.advance(read)
             read = 0
-        if text.strip():
-            yield number, text
+        yield number, text
     bar.advance(read)

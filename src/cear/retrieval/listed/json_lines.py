@@ -16,7 +16,7 @@ import numpy as np
 from cear.core.errors import DataError
 from cear.core.progress import Bar
 from cear.core.types import Floats, Side
-from cear.retrieval.listed.entries import Entry, text_lines
+from cear.retrieval.listed.entries import Entry, watched_lines
 from cear.retrieval.listed.names import Names
 
 _LAYOUT = (
@@ -27,7 +27,7 @@ _LAYOUT = (
 
 def read_json_lines(path: Path, names: Names, bar: Bar) -> Iterator[Entry]:
     """The lists of a file, a line each."""
-    for number, text in text_lines(path, bar):
+    for number, text in watched_lines(path, bar):
         where = f"{path}:{number}"
         value = _parsed(text, where)
         side, end = _asked(value, where)

@@ -15,9 +15,9 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from cear.core.errors import DataError
-from cear.core.progress import Bar, silent
+from cear.core.progress import Bar
 from cear.core.types import SIDES, Floats, Ints, Side
-from cear.retrieval.listed.entries import Entry, text_lines
+from cear.retrieval.listed.entries import Entry, text_lines, watched_lines
 from cear.retrieval.listed.names import Names
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "tag")
@@ -34,10 +34,10 @@ class Row(NamedTuple):
     score: float
 
 
-def encoded(id_: str) -> str:
+def encoded_id(id_: str) -> str:
     """An id as it stands in a run.
 
-    >>> encoded("New York: the city"), encoded("/m/02_286")
+    >>> encoded_id("New York: the city"), encoded_id("/m/02_286")
     ('New%20York%3A%20the%20city', '/m/02_286')
     """
     return quote(id_)
@@ -58,23 +58,22 @@ def read_trec(path: Path, names: Names, bar: Bar, queries: Path | None = None) -
 def read_queries(path: Path) -> dict[str, Asked]:
     """What the qids of a run mean: a text file with the columns qid, side, entity, relation, parted by tabs."""
     found: dict[str, Asked] = {}
-    with silent("", 0) as bar:
-        for number, text in text_lines(path, bar):
-            fields = text.split("\t")
-            if len(fields) != 4 or fields[1] not in SIDES:
-                raise DataError(
-                    f"{path}:{number}: found {fields}, expected the columns qid, side (head or tail: what is asked "
-                    "for), entity, relation, parted by tabs."
-                )
-            qid, side, entity, relation = fields
-            if qid in found:
-                raise DataError(f"{path}:{number}: the qid {qid!r} stands twice. A qid means one query.")
-            found[qid] = ("head" if side == "head" else "tail", entity, relation)
+    for number, text in text_lines(path):
+        fields = text.split("\t")
+        if len(fields) != 4 or fields[1] not in SIDES:
+            raise DataError(
+                f"{path}:{number}: found {fields}, expected the columns qid, side (head or tail: what is asked "
+                "for), entity, relation, parted by tabs."
+            )
+        qid, side, entity, relation = fields
+        if qid in found:
+            raise DataError(f"{path}:{number}: the qid {qid!r} stands twice. A qid means one query.")
+        found[qid] = ("head" if side == "head" else "tail", entity, relation)
     return found
 
 
 def _rows(path: Path, bar: Bar) -> Iterator[Row]:
-    for number, text in text_lines(path, bar):
+    for number, text in watched_lines(path, bar):
         fields = text.split()
         if len(fields) != len(COLUMNS):
             raise DataError(

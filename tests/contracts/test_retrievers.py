@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "extreme_text": TREE,
     "extreme_text, kmeans": {"model": "extreme_text", **TREE, "tree": "kmeans"},
     "imported": {},
+    "lists": {},
 }
+FROM_FILES = ("lists",)  # they learn nothing, so they have no settings to change, and no fold to learn without
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +78,38 @@ def trained_model(towns: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory
     return folder / "one"
 
 
+def write_drawn_lists(path: Path, kb: KnowledgeBase, seed: int = 0) -> Path:
+    """Lists of twelve entities, drawn, for every query of valid and test facts."""
+    rng = np.random.default_rng(seed)
+    asked = {(e, r) for split in ("valid", "test") for e, r in zip(*queries_of(kb, split), strict=True)}
+    lines = []
+    for entity, relation in sorted(asked):
+        end = "subject" if relation < kb.n_relations else "object"
+        query = {end: kb.entities.id(entity), "relation": kb.relations.id(relation % kb.n_relations)}
+        best = rng.permutation(kb.n_entities)[:12]
+        listed = [{"id": kb.entities.id(each), "score": rng.normal()} for each in best]
+        lines.append(json.dumps(query | {"candidates": listed}))
+    path.write_text("\n".join(lines))
+    return path
+
+
+def queries_of(kb: KnowledgeBase, split: Split) -> tuple[list[int], list[int]]:
+    queries = kb.queries(split)
+    return queries.entity.tolist(), queries.relation.tolist()
+
+
 @pytest.fixture(scope="module", params=VARIANTS)
-def config(request: pytest.FixtureRequest, encoder_of: Callable[..., str], trained_model: Path) -> RetrieverConfig:
+def config(
+    request: pytest.FixtureRequest,
+    encoder_of: Callable[..., str],
+    towns: KnowledgeBase,
+    trained_model: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> RetrieverConfig:
     name: str = request.param
     settings = {"model": name} | VARIANTS[name]
+    if name == "lists":
+        settings |= {"path": str(write_drawn_lists(tmp_path_factory.mktemp("lists") / "drawn.jsonl", towns))}
     if name == "imported":
         settings |= {"path": str(trained_model)}
     if name.startswith("text"):
@@ -193,13 +224,16 @@ class TestFitting:
         assert weights(tmp_path) == weights(folder)
 
     def test_the_folder_of_other_settings_or_facts_is_refused(
-        self, config: RetrieverConfig, folder: Path, towns: KnowledgeBase
+        self, config: RetrieverConfig, folder: Path, towns: KnowledgeBase, tmp_path: Path
     ) -> None:
         field = {"rules": "min_support", "extreme_text": "dim", "text": "hidden"}.get(config.model, "rank")
         if isinstance(config, ImportedConfig):
-            other: RetrieverConfig = config.model_copy(update={"path": str(Path(config.path).with_name("other"))})
+            change: dict[str, Any] = {"path": str(Path(config.path).with_name("other"))}
+        elif config.model == "lists":
+            change = {"path": str(write_drawn_lists(tmp_path / "others.jsonl", towns, seed=1))}
         else:
-            other = config.model_copy(update={field: getattr(config, field) + 1})
+            change = {field: getattr(config, field) + 1}
+        other = config.model_copy(update=change)
         splits: dict[Split, Ints] = {"train": towns.facts("train")[1:], "valid": towns.facts("valid")}
         fewer = KnowledgeBase(towns.name, towns.entities, towns.relations, splits)
         for settings, kb in ((other, towns), (config, fewer)):
@@ -216,6 +250,10 @@ class TestSettings:
         assert again.settings_key() == config.settings_key()
 
     def test_how_long_is_a_setting_of_whoever_has_epochs(self, config: RetrieverConfig) -> None:
+        if config.model in FROM_FILES:
+            with pytest.raises(ConfigError, match="cannot learn without a fold"):
+                config.on_fold(1)
+            return
         fewer = config.on_fold(1)
         assert getattr(fewer, "epochs", 1) == 1
         if config.brought() is not None:

@@ -51,7 +51,7 @@ class CandidatesConfig(Settings):
     queries: PositiveInt | None = None
     """Training queries that lists are made of, drawn from those of each fold; null takes all. For millions of facts."""
     lists: str | None = None
-    """A file of lists to learn from that you made yourself (docs/reranking.md); null makes them."""
+    """A file of lists to learn from that you made yourself (docs/lists-and-exports.md); null makes them."""
     extra_retrievers: dict[Name, AnyRetriever] = Field(default_factory=dict)
     """Retrievers beside Stage 1, by name: their best candidates join the lists, their scores are features of `wide`."""
 

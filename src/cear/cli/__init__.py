@@ -10,7 +10,7 @@ import typer
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from cear.cli import ask, compare, data, demo, evaluate, results, run
+from cear.cli import ask, compare, data, demo, evaluate, export, results, run
 from cear.cli.console import console, errors
 from cear.core.errors import CearError, OutOfTime
 
@@ -30,6 +30,7 @@ app.command("run")(run.run)
 app.command("evaluate")(evaluate.evaluate)
 app.command("ask", no_args_is_help=True)(ask.ask)
 app.command("compare", no_args_is_help=True)(compare.compare)
+app.command("export", no_args_is_help=True)(export.export)
 app.command("results")(results.results)
 app.add_typer(data.app, name="data")
 

@@ -4,6 +4,7 @@ from cear.data.check import check, check_source
 from cear.data.draft import TextRule, Variant
 from cear.data.findings import Finding, Findings, Severity
 from cear.data.knowledge_base import KnowledgeBase, KnownAnswers
+from cear.data.lines import not_utf8, numbered_lines
 from cear.data.mentions import Mentions
 from cear.data.reading import load, read
 from cear.data.relation_shapes import CARDINALITIES, Cardinality, cardinalities
@@ -31,5 +32,7 @@ __all__ = [
     "check_source",
     "is_named",
     "load",
+    "not_utf8",
+    "numbered_lines",
     "read",
 ]

@@ -86,11 +86,16 @@ def _table(rows: list[tuple[int, list[str]]], shape: Shape) -> pl.DataFrame:
 
 def _problem(fields: list[str] | UnicodeDecodeError, shape: Shape) -> str | None:
     if isinstance(fields, UnicodeDecodeError):
-        return f"byte {fields.start + 1} of the line is not UTF-8 ({fields.object[fields.start]:#04x})."
+        return not_utf8(fields)
     if not 0 <= len(fields) - len(shape.columns) <= len(shape.unread):
         return f"found {len(fields)} columns {_shown(fields)}, expected {shape}."
     empty = [column for column, field in zip(shape.columns, fields, strict=False) if not field.strip()]
     return f"the {empty[0]} is empty in {_shown(fields)}." if empty else None
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """What is wrong with a line whose bytes are not UTF-8."""
+    return f"byte {error.start + 1} of the line is not UTF-8 ({error.object[error.start]:#04x})."
 
 
 def _shown(fields: list[str]) -> str:
@@ -100,7 +105,7 @@ def _shown(fields: list[str]) -> str:
 
 def _fields(path: Path, shape: Shape) -> Iterator[tuple[int, list[str] | UnicodeDecodeError]]:
     """The fields of each line that is not blank, with its number; an error where the bytes are not UTF-8."""
-    lines = _quoted_records(path) if shape.quoted else _plain_lines(path)
+    lines = _quoted_records(path) if shape.quoted else numbered_lines(path)
     for number, text in lines:
         if number <= shape.skip_lines:
             continue
@@ -116,7 +121,8 @@ def _parted(text: str, shape: Shape) -> list[str]:
     return text.split() if shape.separator == " " else text.split(shape.separator)
 
 
-def _plain_lines(path: Path) -> Iterator[tuple[int, str | UnicodeDecodeError]]:
+def numbered_lines(path: Path) -> Iterator[tuple[int, str | UnicodeDecodeError]]:
+    """Every line of a file with its number, from 1; an error where the bytes are not UTF-8."""
     with _open(path) as file:
         for number, raw in enumerate(file, start=1):
             yield number, _decoded(raw.removeprefix(_BOM) if number == 1 else raw)
@@ -125,7 +131,7 @@ def _plain_lines(path: Path) -> Iterator[tuple[int, str | UnicodeDecodeError]]:
 def _quoted_records(path: Path) -> Iterator[tuple[int, str | UnicodeDecodeError]]:
     """Lines joined while a quotation is open, numbered by their first line."""
     started, record = 0, ""
-    for number, text in _plain_lines(path):
+    for number, text in numbered_lines(path):
         if isinstance(text, UnicodeDecodeError):
             yield number, text
             continue

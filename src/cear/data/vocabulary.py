@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -73,18 +73,26 @@ class Vocabulary:
 
     def find(self, text: str) -> int:
         """The integer whose id is `text`, or else whose name is, letter case aside; close names on a typo."""
-        if text in self._by_id:
-            return self._by_id[text]
-        matches = self._by_name.get(text.casefold(), [])
-        exact = [index for index in matches if self.name(index) == text]
-        if len(exact) == 1:  # "Polish" is not "polish" where both exist
-            return exact[0]
+        if text in self.by_id:
+            return self.by_id[text]
+        matches = self.named(text)
         if len(matches) > 1:
             ids = ", ".join(self.id(index) for index in matches[:10])
             raise AmbiguousName(f"{len(matches)} {self._plural} are called {text!r}. Say which by its id: {ids}.")
         if not matches:
             raise UnknownName(f"No {self.kind} is called {text!r}.{self._suggestion(text)}")
         return matches[0]
+
+    def named(self, text: str) -> list[int]:
+        """The integers whose name is `text`: exactly, or else letter case aside."""
+        matches = self._by_name.get(text.casefold(), [])
+        exact = [index for index in matches if self.name(index) == text]
+        return exact or matches  # "Polish" is not "polish" where both exist
+
+    @cached_property
+    def by_id(self) -> Mapping[str, int]:
+        """The integer of each id."""
+        return {id_: index for index, id_ in enumerate(self.table["id"])}
 
     def content(self) -> Iterator[bytes]:
         """Bytes that differ whenever ids, names or descriptions do; what a digest is made of."""
@@ -105,10 +113,6 @@ class Vocabulary:
     @property
     def _plural(self) -> str:
         return {"entity": "entities", "relation": "relations"}[self.kind]
-
-    @cached_property
-    def _by_id(self) -> dict[str, int]:
-        return {id_: index for index, id_ in enumerate(self.table["id"])}
 
     @cached_property
     def _by_name(self) -> dict[str, list[int]]:

@@ -15,8 +15,9 @@ from cear.core.progress import Progress, silent
 from cear.core.types import Queries, RankedLists, Split, TieRule
 from cear.data import KnowledgeBase
 from cear.evaluation import Evaluation, read_ranks
-from cear.pipeline import asking
+from cear.pipeline import asking, exporting
 from cear.pipeline.asking import Answer
+from cear.pipeline.exporting import What
 from cear.pipeline.making import RANKS
 from cear.pipeline.plan import Plan
 from cear.pipeline.stage1 import STAGE1
@@ -103,6 +104,22 @@ class Run:
     ) -> RankedLists:
         """The k best entities of each query in their final order, as integers; see `Ranker.rank`."""
         return self.ranker.rank(queries, k, without=without, progress=progress)
+
+    def export(
+        self,
+        folder: Path | str,
+        what: What = "all",
+        *,
+        split: Split = "test",
+        k: int = 1000,
+        progress: Progress = silent,
+    ) -> list[Path]:
+        """Write the run, or a part of it, for other tools; gives back the files (docs/lists-and-exports.md).
+
+        `trec` is a run with qrels of a split, `lists` its candidates, both to depth k; `scorer` weights for PyKEEN,
+        `reranker` a folder of Hugging Face with a model card, `card` the card of the whole.
+        """
+        return exporting.export(self, Path(folder), what, split, k, progress)
 
     def steps(self, *last: Step) -> list[StepReport]:
         """What every step of the run cost, inputs first; `last` are further ones, such as an evaluation."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from cear.candidates import Lists, Manifest, joined, make_lists, read_lists, sample_queries, write_lists
+from cear.candidates import Lists, Manifest, bring_lists, joined, make_lists, read_lists, sample_queries, write_lists
 from cear.core.files import write_json
 from cear.core.progress import Progress
 from cear.core.tensors import read_tensors, write_tensors
@@ -47,7 +47,8 @@ def lists(plan: Plan, part: Part, retrievers: Mapping[str, Step], folder: Path) 
 
 def own_lists(plan: Plan, path: Path, folder: Path) -> None:
     """The lists in a file of the user's, checked."""
-    write_lists(folder / LISTS, read_lists(path, plan.kb))
+    brought = bring_lists(path, plan.kb, plan.config.candidates.k, progress=plan.context.progress)
+    write_lists(folder / LISTS, brought)
 
 
 def validation(plan: Plan, folder: Path) -> None:

@@ -123,6 +123,8 @@ class Plan(RetrieverPlan):
         for settings in self.settings1.values():
             settings.preflight(self.kb, self.context)
         if self.config.reranker is not None:
+            for fold in self.folds:
+                self._settings_on(fold)  # who cannot learn without a fold says so now
             self.config.reranker.preflight(self.kb, self.config.candidates.k, self.stage2)
 
     def _lists(self, part: Part, retrievers: Mapping[str, Step], name: str) -> Step:
@@ -132,7 +134,7 @@ class Plan(RetrieverPlan):
         return Step(name, "lists", settings | {"asked": part.key}, make, (*retrievers.values(),))
 
     def _own_lists(self, path: Path) -> Step:
-        settings = {"file": self.brought[LISTS], "data": self.kb.digest}
+        settings = {"file": self.brought[LISTS], "data": self.kb.digest, "k": self.config.candidates.k}
         return Step("lists of your own", "lists", settings, partial(making.own_lists, self, path))
 
     # Loading.

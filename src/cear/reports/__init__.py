@@ -1,11 +1,13 @@
-"""Result records with provenance, and the tables drawn from them."""
+"""Result records with provenance, the tables and cards drawn from them, and rankings in the files of TREC."""
 
+from cear.reports.cards import reranker_card, run_card
 from cear.reports.checking import Check, Loaded, check_records, checks_table
 from cear.reports.comparing import Comparison, Group, compare_groups, comparison_table, open_ranks
 from cear.reports.provenance import Provenance
 from cear.reports.records import Record, read_record, read_records, write_record
 from cear.reports.seeds import Spread, seeds_table, spread
 from cear.reports.tables import evaluation_table, reranking_table, results_table
+from cear.reports.trec import write_trec_lists, write_trec_run
 
 __all__ = [
     "Check",
@@ -23,9 +25,13 @@ __all__ = [
     "open_ranks",
     "read_record",
     "read_records",
+    "reranker_card",
     "reranking_table",
     "results_table",
+    "run_card",
     "seeds_table",
     "spread",
     "write_record",
+    "write_trec_lists",
+    "write_trec_run",
 ]

@@ -21,7 +21,9 @@ from cear.retrieval.embeddings import (
 from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, TreeSettings, train_extreme_text
 from cear.retrieval.gradient import GradientConfig
 from cear.retrieval.imported import ImportedConfig, write_scorer
+from cear.retrieval.listed import ListedRetriever, ListsConfig, Rankings, encoded_id, is_parquet, read_rankings
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
+from cear.retrieval.pykeen_weights import export_pykeen, has_pykeen_model
 from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself, learned
 from cear.retrieval.rotate import RotatE, RotatEConfig
 from cear.retrieval.rules import (
@@ -68,8 +70,11 @@ __all__ = [
     "Fitted",
     "GradientConfig",
     "ImportedConfig",
+    "ListedRetriever",
+    "ListsConfig",
     "Loss",
     "LstmConfig",
+    "Rankings",
     "Retriever",
     "RetrieverConfig",
     "RotatE",
@@ -94,9 +99,14 @@ __all__ = [
     "Vectors",
     "best_of",
     "candidate_scores",
+    "encoded_id",
+    "export_pykeen",
+    "has_pykeen_model",
+    "is_parquet",
     "learn_rules",
     "learned",
     "load_rules",
+    "read_rankings",
     "save_rules",
     "top_k",
     "train_extreme_text",

@@ -65,9 +65,9 @@ class TestAll:
     @pytest.mark.parametrize(
         ("kind", "there"),
         [
-            ("one stage", {"test.run", "test.qrels", "test.lists", "README.md", "pykeen"}),
+            ("one stage", {"test.run", "test.qrels", "test.lists", "README.md", "scorer", "pykeen"}),
             ("rules", {"test.run", "test.qrels", "test.lists", "README.md"}),
-            ("wide", {"test.run", "test.qrels", "test.lists", "README.md", "pykeen", "reranker"}),
+            ("wide", {"test.run", "test.qrels", "test.lists", "README.md", "scorer", "pykeen", "reranker"}),
         ],
     )
     def test_is_what_the_run_has(self, made: Callable[..., Run], tmp_path: Path, kind: str, there: set[str]) -> None:
@@ -80,12 +80,23 @@ class TestAll:
         before = {path: path.read_bytes() for path in done.export(tmp_path, "lists", k=5)}
         assert {path: path.read_bytes() for path in done.export(tmp_path, "lists", k=5)} == before
 
-    @pytest.mark.parametrize(("what", "message"), [("reranker", "no second stage"), ("scorer", "PyKEEN has no model")])
+    @pytest.mark.parametrize(
+        ("what", "message"),
+        [("reranker", "no second stage"), ("scorer", "has no vectors"), ("pykeen", "PyKEEN has no model")],
+    )
     def test_what_there_is_not_is_refused(
         self, made: Callable[..., Run], tmp_path: Path, what: Any, message: str
     ) -> None:
         with pytest.raises(ConfigError, match=message):
             made("rules").export(tmp_path, what)
+
+
+def test_an_exported_scorer_comes_back_as_stage_1_with_every_rank(made: Callable[..., Run], tmp_path: Path) -> None:
+    done = made("one stage")
+    done.export(tmp_path / "out", "scorer")
+    values = {"data": done.config.data, "stage1": {"model": "imported", "path": str(tmp_path / "out" / "scorer")}}
+    again = run(RunConfig.parse(values, source="here"), tmp_path / "again").evaluate("test")
+    assert np.array_equal(again.ranks.under(), done.evaluate("test").ranks.under())
 
 
 class TestCards:

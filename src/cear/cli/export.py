@@ -15,11 +15,11 @@ def export(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
     out: Annotated[Path, typer.Option(help="The folder to write into.")],
     what: Annotated[
-        Literal["trec", "lists", "scorer", "reranker", "card", "all"],
+        Literal["trec", "lists", "scorer", "pykeen", "reranker", "card", "all"],
         typer.Option(
             help="trec: a run with qrels, to be judged by any tool; lists: candidates with scores, to be read as a "
-            "Stage 1; scorer: weights for PyKEEN; reranker: a Hugging Face folder; card: what the run is; all that "
-            "there is."
+            "Stage 1; scorer: vectors of Stage 1 with their ids; pykeen: the same as weights for PyKEEN; reranker: a "
+            "Hugging Face folder; card: what the run is; all: all that there is."
         ),
     ] = "all",
     split: Annotated[Split, typer.Option(help="Which facts to ask for.")] = "test",

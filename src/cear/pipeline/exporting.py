@@ -1,4 +1,4 @@
-"""A finished run for other tools: files of TREC, weights for PyKEEN, a folder of Hugging Face, a model card."""
+"""A finished run for other tools: files of TREC, plain vectors, weights for PyKEEN, a Hugging Face folder, a card."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cear.core.progress import Progress
 from cear.core.types import Split
 from cear.pipeline.making import MODEL
 from cear.reports import Record, reranker_card, run_card, write_trec_lists, write_trec_run
-from cear.retrieval import export_pykeen, has_pykeen_model
+from cear.retrieval import GradientConfig, Scorer, export_pykeen, has_pykeen_model, write_scorer
 
 if TYPE_CHECKING:
     from cear.pipeline.finished import Run
 
-Part = Literal["trec", "lists", "scorer", "reranker", "card"]
-What = Literal["trec", "lists", "scorer", "reranker", "card", "all"]
+Part = Literal["trec", "lists", "scorer", "pykeen", "reranker", "card"]
+What = Literal["trec", "lists", "scorer", "pykeen", "reranker", "card", "all"]
 CARD = "README.md"
 
 
@@ -29,10 +29,13 @@ def export(run: Run, folder: Path, what: What, split: Split, k: int, progress: P
 
 
 def parts_of(run: Run) -> list[Part]:
-    """What there is to export: a scorer that PyKEEN can take and a re-ranker are not in every run."""
-    missing = {"reranker"} if run.config.reranker is None else set()
-    missing |= set() if has_pykeen_model(run.scorer) else {"scorer"}
-    return [part for part in get_args(Part) if part not in missing]
+    """What there is to export: a scorer, one that PyKEEN can take, and a re-ranker are not in every run."""
+    has = {
+        "scorer": isinstance(run.config.stage1, GradientConfig),
+        "pykeen": has_pykeen_model(run.scorer),
+        "reranker": run.config.reranker is not None,
+    }
+    return [part for part in get_args(Part) if has.get(part, True)]
 
 
 def _export(run: Run, folder: Path, part: Part, split: Split, k: int, progress: Progress) -> list[Path]:
@@ -42,11 +45,24 @@ def _export(run: Run, folder: Path, part: Part, split: Split, k: int, progress: 
         case "lists":
             return write_trec_lists(folder, run.ranker, split, k, progress=progress)
         case "scorer":
+            return _export_scorer(run, folder / "scorer")
+        case "pykeen":
             return export_pykeen(folder / "pykeen", run.scorer, run.kb)
         case "reranker":
             return _export_reranker(run, folder / "reranker", split, progress)
         case "card":
             return [_write_card(folder / CARD, run_card(_record(run, split, progress)))]
+
+
+def _export_scorer(run: Run, folder: Path) -> list[Path]:
+    """Write Stage 1 as plain vectors with the ids of their rows."""
+    config, scorer = run.config.stage1, run.scorer
+    if not (isinstance(config, GradientConfig) and isinstance(scorer, Scorer)):
+        raise ConfigError(
+            f"The Stage 1 of the run in {run.folder} is `model: {config.model}`, which has no vectors to export. "
+            "Leave --what out, and everything that there is will be written."
+        )
+    return write_scorer(folder, config, scorer, run.kb)
 
 
 def _export_reranker(run: Run, folder: Path, split: Split, progress: Progress) -> list[Path]:

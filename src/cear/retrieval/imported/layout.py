@@ -33,7 +33,7 @@ _TRAINING = set(GradientConfig.model_fields) - {"rank"}
 
 
 @torch.no_grad()
-def write_scorer(folder: Path, config: GradientConfig, scorer: Scorer, kb: KnowledgeBase) -> None:
+def write_scorer(folder: Path, config: GradientConfig, scorer: Scorer, kb: KnowledgeBase) -> list[Path]:
     """Write a trained scorer with the ids of its knowledge base; scorer.json last, so that it stands for the whole."""
     vectors = {name: getattr(scorer, name)(None) for name in _VECTORS if hasattr(scorer, name)}
     tensors = {"entity": vectors.pop("entity"), "relation": next(iter(vectors.values()))}
@@ -50,6 +50,7 @@ def write_scorer(folder: Path, config: GradientConfig, scorer: Scorer, kb: Knowl
         "reciprocal": True,
     }
     write_json(folder / ABOUT, about)
+    return [folder / WEIGHTS, folder / ABOUT]
 
 
 def model_settings(config: GradientConfig) -> dict[str, Any]:

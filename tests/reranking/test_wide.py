@@ -172,7 +172,7 @@ class TestListsItLearnsFrom:
     def test_of_retrievers_that_saw_their_facts_are_refused(self, candidates: Any) -> None:
         values = {"candidates": candidates, "reranker": {"kind": "wide"}}
         with pytest.raises(
-            ConfigError, match=r"give the answer away; set candidates\.crossfit, leave candidates\.lists"
+            ConfigError, match=r"give the answer away; set candidates\.crossfit or candidates\.learn_from: valid, leave"
         ):
             RunConfig.parse(values, source="here")
         values["reranker"] = {"kind": "sequence"}

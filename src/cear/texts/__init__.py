@@ -1,8 +1,10 @@
-"""Texts: the encoders that read them, batches by tokens, and one vector for each entity and relation."""
+"""Texts: encoders, surface forms, sequences, batches by tokens, and one vector for each entity and relation."""
 
 from cear.texts.batches import pack_by_tokens, padding, shuffled_batches
 from cear.texts.encoders import EMBEDDED, Init, SpecialTokens, embedded_folder, load_encoder, positions, special_tokens
 from cear.texts.lines import texts
+from cear.texts.sequences import TokenBatch, read_in_batches
+from cear.texts.surface import SurfaceForms, cut, surface_forms, surround, tokens_of
 from cear.texts.tuned import KeptVectors, TunedVectors, learn_last
 from cear.texts.vectors import encode, pooled, text_vectors
 from cear.texts.words import numbered, words_of
@@ -12,7 +14,10 @@ __all__ = [
     "Init",
     "KeptVectors",
     "SpecialTokens",
+    "SurfaceForms",
+    "TokenBatch",
     "TunedVectors",
+    "cut",
     "embedded_folder",
     "encode",
     "learn_last",
@@ -22,9 +27,13 @@ __all__ = [
     "padding",
     "pooled",
     "positions",
+    "read_in_batches",
     "shuffled_batches",
     "special_tokens",
+    "surface_forms",
+    "surround",
     "text_vectors",
     "texts",
+    "tokens_of",
     "words_of",
 ]

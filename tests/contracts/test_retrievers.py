@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("own_cache", "one_thread")
 SMALL: dict[str, Any] = {"rank": 4, "batch": 20, "epochs": 3, "checkpoint_seconds": 0, "loss": {"negatives": 9}}
 TREE = {"dim": 8, "epochs": 3, "buckets": 1000, "pair_bits": 12, "checkpoint_seconds": 0}
 READER = {"tokens": 8, "hidden": 16, "words": 8, "negatives": 5, "hard": 0, "batch": 20, "epochs": 3}
+FACTS = {"form_tokens": 4, "max_tokens": 400, "epochs": 2, "validate_facts": 4, "learning_rate": 1e-3}
 VARIANTS: dict[str, dict[str, Any]] = {
     "complex": SMALL,
     "complex, names": {"model": "complex", **SMALL, "embedding": {"kind": "lstm"}},
@@ -44,6 +45,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "text, tuned": {"model": "text", **READER, "checkpoint_seconds": 0, "tune": {"warm_up": 1}},
     "extreme_text": TREE,
     "extreme_text, kmeans": {"model": "extreme_text", **TREE, "tree": "kmeans"},
+    "kg_bert": {**FACTS, "negatives": 2, "checkpoint_seconds": 0},
 }
 
 
@@ -60,7 +62,7 @@ def one_thread() -> Iterator[None]:
 def config(request: pytest.FixtureRequest, encoder_of: Callable[..., str]) -> RetrieverConfig:
     name: str = request.param
     settings = {"model": name} | VARIANTS[name]
-    if name.startswith("text"):
+    if name.startswith("text") or name == "kg_bert":
         settings |= {"encoder": encoder_of()}
     if "embedding" in settings and settings["embedding"]["kind"] == "text":
         settings |= {"embedding": settings["embedding"] | {"encoder": encoder_of()}}
@@ -174,7 +176,9 @@ class TestFitting:
     def test_the_folder_of_other_settings_or_facts_is_refused(
         self, config: RetrieverConfig, folder: Path, towns: KnowledgeBase
     ) -> None:
-        field = {"rules": "min_support", "extreme_text": "dim", "text": "hidden"}.get(config.model, "rank")
+        field = {"rules": "min_support", "extreme_text": "dim", "text": "hidden", "kg_bert": "negatives"}.get(
+            config.model, "rank"
+        )
         other = config.model_copy(update={field: getattr(config, field) + 1})
         splits: dict[Split, Ints] = {"train": towns.facts("train")[1:], "valid": towns.facts("valid")}
         fewer = KnowledgeBase(towns.name, towns.entities, towns.relations, splits)

@@ -45,7 +45,8 @@ VARIANTS = [*((name, kind) for name in GRADIENT for kind in KINDS), ("text", "ke
 
 def test_every_scorer_is_covered_here() -> None:
     named = {settings.get("model", name) for name, settings in GRADIENT.items()} | {"text"}
-    assert named == set(RETRIEVERS) - {"rules", "extreme_text"}, "whose look-ups need values, not shapes"
+    values = {"rules", "extreme_text"}  # their look-ups need values, not shapes
+    assert named == set(RETRIEVERS) - values - {"kg_bert"}, "whose network is that of the re-ranker of this name"
 
 
 def meanings(things: int, seed: int) -> torch.Tensor:

@@ -10,6 +10,7 @@ from cear.retrieval.conve import ConvEConfig
 from cear.retrieval.coper_conve import CoPERConvEConfig
 from cear.retrieval.distmult import DistMultConfig
 from cear.retrieval.extreme_text import ExtremeTextConfig
+from cear.retrieval.kg_bert import KgBertConfig
 from cear.retrieval.retriever import RetrieverConfig
 from cear.retrieval.rotate import RotatEConfig
 from cear.retrieval.rules import RulesConfig
@@ -27,6 +28,7 @@ RETRIEVERS: dict[str, type[RetrieverConfig]] = with_installed(
         "rules": RulesConfig,
         "text": TextConfig,
         "extreme_text": ExtremeTextConfig,
+        "kg_bert": KgBertConfig,
     },
     "cear.retrievers",
 )

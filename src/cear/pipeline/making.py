@@ -18,7 +18,7 @@ from cear.core.types import Floats, Split, TieRule
 from cear.evaluation import write_ranks
 from cear.pipeline.parts import Part
 from cear.ranking import Validation, evaluate_ranker, read_places, write_places
-from cear.reranking import STAGE2_ALONE, Examples, train_phases
+from cear.reranking import STAGE2_ALONE, Examples, Trained, train_phases
 from cear.retrieval import RetrieverConfig
 from cear.steps import Step
 
@@ -50,6 +50,11 @@ def own_lists(plan: Plan, path: Path, folder: Path) -> None:
     write_lists(folder / LISTS, read_lists(path, plan.kb))
 
 
+def drawn_lists(plan: Plan, folder: Path) -> None:
+    """The lists that the re-ranker draws from the training facts."""
+    write_lists(folder / LISTS, plan.settings2.draw_lists(plan.kb, plan.stage2))
+
+
 def validation(plan: Plan, folder: Path) -> None:
     """The lists of a sample of validation facts, and where Stage 1 has their golds."""
     facts, context = plan.settings2.validate_facts, plan.context
@@ -64,24 +69,19 @@ def features(plan: Plan, part: Part, made: Step, folder: Path) -> None:
 
 
 def reranker(plan: Plan, folder: Path) -> None:
-    """Train the re-ranker, phase by phase."""
-    learned_from = lists_to_learn_from(plan)
-    fresh = plan.settings2.build(plan.upstream, plan.stage2)
-    trained = train_phases(
-        fresh,
-        learned_from,
-        features_to_learn_from(plan),
-        plan.kb,
-        folder,
-        validate=load_validation(plan).mrr,
-        key=[plan.reranker.key],
-        context=plan.stage2,
-    )
+    """Train the re-ranker, phase by phase, or take it as it is."""
+    fresh, validate = plan.settings2.build(plan.upstream, plan.stage2), load_validation(plan).mrr
+    if not plan.training_lists:
+        trained, details = Trained.as_it_is(fresh, validate), {"lists": 0, "shortened": 0.0}
+    else:
+        lists, features = lists_to_learn_from(plan), features_to_learn_from(plan)
+        useful = len(Examples.of(lists, np.zeros((len(lists), 0), np.float32), plan.kb))
+        details = {"lists": useful, "shortened": float(fresh.shortened(lists).mean())}
+        key, context = [plan.reranker.key], plan.stage2
+        trained = train_phases(fresh, lists, features, plan.kb, folder, validate=validate, key=key, context=context)
     trained.reranker.save_pretrained(folder / MODEL)
-    useful = len(Examples.of(learned_from, np.zeros((len(learned_from), 0), np.float32), plan.kb))
     phases = {name: asdict(replace(state, seconds=0.0)) for name, state in trained.phases.items()}
-    details = {"best": trained.best, "lists": useful, "shortened": float(fresh.shortened(learned_from).mean())}
-    write_json(folder / TRAINING, {"phases": phases, **details})
+    write_json(folder / TRAINING, {"phases": phases, "best": trained.best, **details})
 
 
 def fusion(plan: Plan, folder: Path) -> None:

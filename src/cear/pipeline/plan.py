@@ -31,9 +31,13 @@ class Plan(RetrieverPlan):
 
     @cached_property
     def training_lists(self) -> list[tuple[Part, Step]]:
-        """What Stage 2 learns from: cross-fitted lists, the paper's way, or a file of the user's own."""
+        """What Stage 2 learns from: lists that are cross-fitted, the paper's way, the user's own or drawn; or none."""
+        if self.settings2.learns_from == "nothing":
+            return []
         if self.config.candidates.lists is not None:
             return [(Whole(self.kb), self._own_lists(Path(self.config.candidates.lists)))]
+        if self.settings2.learns_from == "drawn":
+            return [(Whole(self.kb), self._drawn_lists)]
         if not self.folds:
             return [(Whole(self.kb), self._lists(Whole(self.kb), self.stage1, "lists"))]
         made = zip(self.folds, self.fold_retrievers, strict=True)
@@ -123,6 +127,13 @@ class Plan(RetrieverPlan):
     def _own_lists(self, path: Path) -> Step:
         settings = {"file": self.brought[LISTS], "data": self.kb.digest}
         return Step("lists of your own", "lists", settings, partial(making.own_lists, self, path))
+
+    @property
+    def _drawn_lists(self) -> Step:
+        config = self.settings2
+        settings = {"kind": config.kind, "version": config.version, "drawn": config.draw_settings}
+        settings |= {"seed": self.stage2.seed, "data": self.kb.digest}
+        return Step("drawn lists", "lists", settings, partial(making.drawn_lists, self), on_cpu=True)
 
     # Loading.
 

@@ -3,8 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cear.reranking.cross_encoder import CrossEncoderConfig, CrossEncoderReranker
 from cear.reranking.fusion import STAGE2_ALONE, Fusion, choose_fusion
-from cear.reranking.reranker import Phase, Reranker, RerankerConfig, Trainable, Upstream
+from cear.reranking.kg_bert import KgBertReranker, KgBertRerankerConfig
+from cear.reranking.reranker import LearnsFrom, Phase, Reranker, RerankerConfig, Trainable, Upstream
 from cear.reranking.sequence import SequenceConfig, SequenceReranker
 from cear.reranking.task import Examples, Stage2Task, Trained, train_phases
 from cear.reranking.wide import EndToEndConfig, WideConfig, WideReranker
@@ -16,9 +18,14 @@ __all__ = [
     "RERANKERS",
     "STAGE2_ALONE",
     "AnyReranker",
+    "CrossEncoderConfig",
+    "CrossEncoderReranker",
     "EndToEndConfig",
     "Examples",
     "Fusion",
+    "KgBertReranker",
+    "KgBertRerankerConfig",
+    "LearnsFrom",
     "Phase",
     "Reranker",
     "RerankerConfig",

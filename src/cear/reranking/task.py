@@ -89,6 +89,11 @@ class Trained:
     reranker: Trainable
     phases: dict[str, State]
 
+    @classmethod
+    def as_it_is(cls, reranker: Trainable, validate: Validate) -> Trained:
+        """One that learns nothing, judged on validation."""
+        return cls(reranker, {"as it is": State(best=validate(reranker), done=True)})
+
     @property
     def best(self) -> str:
         """The name of the phase that it is of."""

@@ -1,6 +1,7 @@
 """Texts: encoders, surface forms, sequences, batches by tokens, and one vector for each entity and relation."""
 
 from cear.texts.batches import pack_by_tokens, padding, shuffled_batches
+from cear.texts.cross_encoders import PairForm, load_cross_encoder
 from cear.texts.encoders import EMBEDDED, Init, SpecialTokens, embedded_folder, load_encoder, positions, special_tokens
 from cear.texts.lines import texts
 from cear.texts.sequences import TokenBatch, read_in_batches
@@ -13,6 +14,7 @@ __all__ = [
     "EMBEDDED",
     "Init",
     "KeptVectors",
+    "PairForm",
     "SpecialTokens",
     "SurfaceForms",
     "TokenBatch",
@@ -21,6 +23,7 @@ __all__ = [
     "embedded_folder",
     "encode",
     "learn_last",
+    "load_cross_encoder",
     "load_encoder",
     "numbered",
     "pack_by_tokens",

@@ -15,8 +15,9 @@ from cear.core.files import write_json
 from cear.core.progress import Progress
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Floats, Split, TieRule
-from cear.evaluation import write_ranks
+from cear.evaluation import Asked, sample_facts, write_ranks
 from cear.pipeline.parts import Part
+from cear.pipeline.patience import refuse_slow
 from cear.ranking import Validation, evaluate_ranker, read_places, write_places
 from cear.reranking import STAGE2_ALONE, Examples, Trained, train_phases
 from cear.retrieval import RetrieverConfig
@@ -42,6 +43,7 @@ def lists(plan: Plan, part: Part, retrievers: Mapping[str, Step], folder: Path) 
     queries = sample_queries(part.asked.known("train").queries, made.queries, seed=context.seed)
     manifest = Manifest(plan.kb.name, plan.kb.digest, "train", made.k, made.known, plan.config.stage1.model)
     loaded = plan.load_retrievers(part, retrievers)
+    refuse_slow(loaded, queries, plan.ranking_minutes)
     write_lists(folder / LISTS, make_lists(loaded, queries, manifest, progress=context.progress))
 
 
@@ -58,6 +60,7 @@ def drawn_lists(plan: Plan, folder: Path) -> None:
 def validation(plan: Plan, folder: Path) -> None:
     """The lists of a sample of validation facts, and where Stage 1 has their golds."""
     facts, context = plan.settings2.validate_facts, plan.context
+    _refuse_slow(plan, "valid", facts)
     made = Validation.of(plan.first_ranker, facts, seed=context.seed, progress=context.progress)
     write_places(folder, made.places)
 
@@ -95,9 +98,16 @@ def fusion(plan: Plan, folder: Path) -> None:
 def evaluation(plan: Plan, split: Split, ties: TieRule, facts: int | None, progress: Progress, folder: Path) -> None:
     """Measure the finished system."""
     seed = plan.context.seed
+    _refuse_slow(plan, split, facts)
     measured = evaluate_ranker(plan.ranker, split, ties=ties, facts=facts, seed=seed, progress=progress)
     before = None if measured.before is None else replace(measured.before, seconds=0.0)
     write_ranks(folder / RANKS, replace(measured, before=before, seconds=0.0))  # as above
+
+
+def _refuse_slow(plan: Plan, split: Split, facts: int | None) -> None:
+    """Refuse to rank the queries of a split where that takes too long."""
+    which = None if facts is None else sample_facts(plan.kb, split, facts, seed=plan.context.seed)
+    refuse_slow(plan.retrievers, Asked.of(plan.kb, split, which).queries, plan.ranking_minutes)
 
 
 def lists_to_learn_from(plan: Plan) -> Lists:

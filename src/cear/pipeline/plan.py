@@ -26,6 +26,8 @@ class Plan(RetrieverPlan):
 
     int8: bool = False
     """Whether the re-ranker answers with 8-bit weights."""
+    ranking_minutes: float | None = None
+    """A ranking by a slow retriever that would take longer than so many minutes is refused; None is no limit."""
 
     # The graph: who is made from what.
 

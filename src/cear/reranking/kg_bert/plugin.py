@@ -61,5 +61,5 @@ class KgBertRerankerConfig(KgBertSettings):
         there = self.model_copy(update={"encoder": str(folder / ENCODER)})
         reranker = KgBertReranker(upstream.kb, there, context)
         reranker.config = self
-        reranker.load_head(read_tensors(folder / HEAD)[0])
+        reranker.reader.model.head.load_state_dict(read_tensors(folder / HEAD)[0])
         return reranker

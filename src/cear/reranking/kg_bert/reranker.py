@@ -23,23 +23,19 @@ class KgBertReranker(OneByOne):
     def __init__(self, kb: KnowledgeBase, config: KgBertSettings, context: Context) -> None:
         super().__init__(config, context)
         self._n_relations = kb.n_relations
-        self._reader = FactReader(kb, config, context, encoder=config.encoder, dropout=config.dropout)
-        self.model = self._reader.model
+        self.reader = FactReader(kb, config, context, encoder=config.encoder, dropout=config.dropout)
+        self.model = self.reader.model
 
     def pair_lengths(self, queries: Queries, entities: Ints) -> Ints:
         """The tokens of each fact, (pair,)."""
-        return self._reader.lengths(facts_of(queries, entities, self._n_relations))
+        return self.reader.lengths(facts_of(queries, entities, self._n_relations))
 
     def pair_logits(self, queries: Queries, entities: Ints) -> Tensor:
         """The logit of each fact being true, (pair,)."""
-        return self._reader.logits(facts_of(queries, entities, self._n_relations)).squeeze(-1)
-
-    def load_head(self, weights: dict[str, Tensor]) -> None:
-        """Take the weights of a trained head."""
-        self._reader.model.head.load_state_dict(weights)
+        return self.reader.logits(facts_of(queries, entities, self._n_relations)).squeeze(-1)
 
     def save_model(self, folder: Path) -> None:
         """Write encoder, tokenizer and head."""
-        self._reader.model.encoder.save_pretrained(folder / ENCODER)
-        self._reader.tokenizer.save_pretrained(folder / ENCODER)
-        write_tensors(folder / HEAD, dict(self._reader.model.head.state_dict()))
+        self.reader.model.encoder.save_pretrained(folder / ENCODER)
+        self.reader.tokenizer.save_pretrained(folder / ENCODER)
+        write_tensors(folder / HEAD, dict(self.reader.model.head.state_dict()))

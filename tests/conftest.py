@@ -125,20 +125,35 @@ FAMILIES = {"bert": BERT_TOKENS, "roberta": ROBERTA_TOKENS, "mpnet": ROBERTA_TOK
 WORDS = ["town", "country", "lies", "in", "twinned", "with", "road", "to", *"abcde", *map(str, range(TOWNS))]
 
 
-def write_encoder(folder: Path, family: str, positions: int, dtype: str) -> None:
-    """What `save_pretrained` leaves of an encoder: two random layers of 32, a tokenizer of the towns' words."""
-    import torch
+def write_tokenizer(folder: Path, family: str, *, pairs: bool) -> dict[str, int]:
+    """A tokenizer of the towns' words, which may write pairs of texts as its family does; its vocabulary."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
     from tokenizers.pre_tokenizers import BertPreTokenizer
-    from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+    from tokenizers.processors import TemplateProcessing
+    from transformers import PreTrainedTokenizerFast
 
     special = FAMILIES[family]
     vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token=special["unk_token"]))
     tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
+    names = ["input_ids", "attention_mask", *(["token_type_ids"] if family == "bert" else [])]
+    if pairs:
+        start, end = special["cls_token"], special["sep_token"]
+        pair = f"{start} $A {end} {end} $B {end}" if special is ROBERTA_TOKENS else f"{start} $A {end} $B:1 {end}:1"
+        ids = [(token, vocabulary[token]) for token in (start, end)]
+        tokenizer.post_processor = TemplateProcessing(single=f"{start} $A {end}", pair=pair, special_tokens=ids)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=names, **special).save_pretrained(folder)
+    return vocabulary
+
+
+def write_encoder(folder: Path, family: str, positions: int, dtype: str, labels: int | None = None) -> None:
+    """What `save_pretrained` leaves of an encoder of two random layers of 32, or of a classifier of so many labels."""
+    import torch
+    from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification
+
+    special, vocabulary = FAMILIES[family], write_tokenizer(folder, family, pairs=labels is not None)
     pad = vocabulary[special["pad_token"]]
     config = AutoConfig.for_model(
         family,
@@ -150,10 +165,12 @@ def write_encoder(folder: Path, family: str, positions: int, dtype: str) -> None
         max_position_embeddings=positions + (pad + 1 if special is ROBERTA_TOKENS else 0),
         pad_token_id=pad,
         initializer_range=0.3,  # so that an untrained encoder tells its tokens apart
+        **({} if labels is None else {"num_labels": labels}),
     )
+    kind = AutoModel if labels is None else AutoModelForSequenceClassification
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
-        AutoModel.from_config(config).to(getattr(torch, dtype)).save_pretrained(folder)
+        kind.from_config(config).to(getattr(torch, dtype)).save_pretrained(folder)
 
 
 @pytest.fixture(scope="session")
@@ -164,6 +181,19 @@ def encoder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     def get(family: str = "bert", positions: int = 64, dtype: str = "float32") -> str:
         folder = tmp_path_factory.mktemp("encoder")
         write_encoder(folder, family, positions, dtype)
+        return str(folder)
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def cross_encoder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """The folder of a tiny classifier of pairs of texts, made once for each set of arguments."""
+
+    @cache
+    def get(family: str = "bert", labels: int = 1, positions: int = 64) -> str:
+        folder = tmp_path_factory.mktemp("cross-encoder")
+        write_encoder(folder, family, positions, "float32", labels)
         return str(folder)
 
     return get

@@ -43,7 +43,7 @@ class RunConfig(Settings):
     """The retriever that ranks every entity, by `model`; the others are in `candidates.extra_retrievers`."""
     candidates: CandidatesConfig = CandidatesConfig()
     reranker: AnyReranker | None = None
-    """The second stage: sequence, the paper's, or wide, with a token for each candidate; null stops after Stage 1."""
+    """The second stage: sequence, the paper's, wide, kg_bert or cross_encoder; null stops after Stage 1."""
     fusion: Literal["none", "known_answers"] = "known_answers"
     """known_answers weighs both stages, by how many answers of a query are known; none is Stage 2 alone, the paper."""
 

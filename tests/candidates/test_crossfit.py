@@ -39,7 +39,7 @@ def plan_of(
     made = {"k": 5} | candidates
     made["crossfit"] = {"folds": 4} | made.get("crossfit", {})
     context = Context(seed=3) if deadline is None else Context(seed=3, deadline=deadline)
-    config = RunConfig.model_validate({"stage1": stage1, "candidates": made})
+    config = RunConfig.model_validate({"stage1": stage1, "candidates": made, "reranker": {"kind": "sequence"}})
     return Plan(config, kb, Store(folder, context=context), context)
 
 

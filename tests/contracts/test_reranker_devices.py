@@ -26,7 +26,12 @@ from cear.reranking.wide.shared import SharedOnDevice
 from cear.retrieval import ComplExConfig, RowsConfig, RuleRetriever, RuleSettings, learn_rules
 from cear.texts import load_encoder
 
-SMALL: dict[str, dict[str, Any]] = {"sequence": {"hidden": 8, "text": "name"}, "wide": {"width": 8, "heads": 2}}
+SMALL: dict[str, dict[str, Any]] = {
+    "sequence": {"hidden": 8, "text": "name"},
+    "wide": {"width": 8, "heads": 2},
+    "kg_bert": {"form_tokens": 8},
+    "cross_encoder": {"form_tokens": 8},
+}
 END_TO_END = {"layers": None, "candidates": 2}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sequence": ("sequence", {}),
@@ -38,6 +43,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "wide, vectors": ("wide", {"vectors": True}),
     "wide, vectors, no text": ("wide", {"vectors": True, "text": False}),
     "wide, end to end": ("wide", {"vectors": True, "end_to_end": END_TO_END}),
+    "kg_bert": ("kg_bert", {}),
+    "cross_encoder": ("cross_encoder", {}),
 }
 META = Context(device="meta")
 
@@ -59,12 +66,26 @@ class LookUp(nn.Module):
         return SimpleNamespace(last_hidden_state=self.vectors(input_ids) * attention_mask.unsqueeze(-1))
 
 
+class LookUpClassifier(LookUp):
+    """A classifier that sums up what an encoder looks up."""
+
+    @property
+    def base_model(self) -> LookUp:
+        return self
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, **_: Tensor) -> SimpleNamespace:
+        states = super().forward(input_ids, attention_mask).last_hidden_state
+        return SimpleNamespace(logits=states.sum((1, 2)).unsqueeze(-1))
+
+
 @pytest.fixture
 def looking_up(encoder_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every encoder is one that runs on the meta device; vectors of texts are read elsewhere, and drawn here."""
     _, tokenizer = load_encoder(encoder_of())
-    for place in ("cear.reranking.sequence.reranker.load_encoder", "cear.texts.tuned.load_encoder"):
-        monkeypatch.setattr(place, lambda *_, **__: (LookUp(), tokenizer))
+    for place in ("reranking.sequence.reranker", "retrieval.kg_bert.reader", "texts.tuned"):
+        monkeypatch.setattr(f"cear.{place}.load_encoder", lambda *_, **__: (LookUp(), tokenizer))
+    place = "cear.reranking.cross_encoder.reranker.load_cross_encoder"
+    monkeypatch.setattr(place, lambda *_, **__: (LookUpClassifier(), tokenizer))
     monkeypatch.setattr(
         "cear.reranking.wide.reranker.text_vectors", lambda *_, **__: (torch.randn(30, 32), torch.randn(3, 32))
     )
@@ -87,9 +108,12 @@ def padded(lists: Lists) -> Lists:
 
 
 @pytest.fixture(params=VARIANTS.values(), ids=[*VARIANTS])
-def config(request: pytest.FixtureRequest, encoder_of: Callable[..., str]) -> RerankerConfig:
+def config(
+    request: pytest.FixtureRequest, encoder_of: Callable[..., str], cross_encoder_of: Callable[..., str]
+) -> RerankerConfig:
     kind, settings = request.param
-    return RERANKERS[kind].model_validate(SMALL[kind] | {"encoder": encoder_of()} | settings)
+    encoder = cross_encoder_of() if kind == "cross_encoder" else encoder_of()
+    return RERANKERS[kind].model_validate(SMALL[kind] | {"encoder": encoder} | settings)
 
 
 def build(config: RerankerConfig, kb: KnowledgeBase, context: Context) -> list[Trainable]:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from cear.core.errors import ConfigError
 from cear.core.types import NO_ENTITY, Queries, Ragged
 from cear.reranking.sequence.sequences import Assembler, SequenceBatch
-from cear.reranking.sequence.surface import SurfaceForms
-from cear.texts import SpecialTokens
+from cear.texts import SpecialTokens, SurfaceForms
 
 CLS, SEP, PAD, SPC, TAIL, HEAD = 101, 102, 0, 103, 104, 105
 SPECIAL = SpecialTokens(start=CLS, separator=SEP, pad=PAD, space=SPC, ask_tail=TAIL, ask_head=HEAD)

@@ -12,7 +12,7 @@ from cear.core.blocks import blocks
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, Candidates, Floats, Ints, Queries
 from cear.data import KnowledgeBase, KnownAnswers
-from cear.retrieval import Retriever
+from cear.retrieval import Retriever, SlowToRank
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,9 @@ class Retrievers:
 
     @property
     def block_rows(self) -> int:
-        """How many queries are worked on at a time, so that memory is bounded."""
+        """How many queries are worked on at a time: memory is bounded, and progress is seen where each takes long."""
+        if any(isinstance(each, SlowToRank) for each in (self.first, *self.extra.values())):
+            return 1
         return block_rows(self.kb.n_entities, 1 + len(self.extra))
 
     def score_block(self, queries: Queries) -> list[Scored]:

@@ -15,6 +15,9 @@ from cear.core.progress import Bar
 console = Console()
 errors = Console(stderr=True)
 
+PATIENCE = 10.0  # minutes that a ranking may take unasked
+YES = "Start a ranking by a slow Stage 1 even if it takes longer than ten minutes."
+
 
 class _RichBar:
     def __init__(self, bars: Progress, task: TaskID) -> None:

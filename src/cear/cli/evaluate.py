@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cear.cli.console import console, loading, progress_bar
+from cear.cli.console import PATIENCE, YES, console, loading, progress_bar
 from cear.core.types import Split, TieRule
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def evaluate(
     int8: Annotated[bool, typer.Option("--int8", help="Re-rank with 8-bit weights: faster, and a little off.")] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
     store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help=YES)] = False,
 ) -> None:
     """Rank every query of a split, filtered, and print the measures with 95 % intervals.
 
@@ -35,7 +36,8 @@ def evaluate(
         from cear.pipeline import open_run
         from cear.reports import write_record
 
-    finished = open_run(run, source=data, store=store, int8=int8)
+    limit = None if yes else PATIENCE
+    finished = open_run(run, source=data, store=store, int8=int8, ranking_minutes=limit)
     evaluation = finished.evaluate(split, ties=ties, facts=facts, progress=progress_bar)
     show(evaluation, finished)
     if json is not None:

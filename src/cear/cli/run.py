@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from cear.cli.console import console, progress_bar, resumable
+from cear.cli.console import PATIENCE, YES, console, progress_bar, resumable
 from cear.cli.evaluate import show, show_cost
 from cear.core.types import Split
 
@@ -42,6 +42,7 @@ def run(
         int | None, typer.Option(min=1, help="Evaluate on a fixed random sample of so many facts, two queries each.")
     ] = None,
     json: Annotated[Path | None, typer.Option(help="Also write the test record (figures, provenance) here.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help=YES)] = False,
 ) -> None:
     """Train every stage, keep the best on validation, and evaluate on test.
 
@@ -58,7 +59,7 @@ def run(
     for seed in settings.seeds:
         one, place = settings.model_copy(update={"seed": seed}), _place(out, seed, settings.seeds)
         with resumable():
-            finished = train(one, place, store=store, minutes=minutes, download=download)
+            finished = train(one, place, store=store, minutes=minutes, download=download, yes=yes)
             records.append(measure(finished, facts, _place(json, seed, settings.seeds)))
     show_spread(records)
 
@@ -71,11 +72,14 @@ def show_spread(records: list[Record]) -> None:
         console.print(seeds_table(records))
 
 
-def train(config: RunConfig, out: Path, *, store: Path | None, minutes: float | None, download: bool) -> Run:
+def train(
+    config: RunConfig, out: Path, *, store: Path | None, minutes: float | None, download: bool, yes: bool = False
+) -> Run:
     """The finished run of a configuration with one seed."""
     from cear.pipeline import run as run_pipeline
 
-    return run_pipeline(config, out, store=store, minutes=minutes, download=download, progress=progress_bar)
+    limits = {"minutes": minutes, "ranking_minutes": None if yes else PATIENCE}
+    return run_pipeline(config, out, store=store, download=download, progress=progress_bar, **limits)
 
 
 def measure(finished: Run, facts: int | None, json: Path | None) -> Record:

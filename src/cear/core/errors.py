@@ -32,6 +32,10 @@ class OutOfTime(CearError):
     """The time that was given is over; all work is saved, and the same call goes on."""
 
 
+class TooSlow(CearError):
+    """Work that would take longer than anybody has agreed to; nothing of it was done."""
+
+
 class ScoreError(CearError):
     """Scores that cannot be ranked: not finite, or of the wrong shape."""
 

@@ -15,10 +15,11 @@ from cear.core.files import write_json
 from cear.core.progress import Progress
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Floats, Split, TieRule
-from cear.evaluation import write_ranks
+from cear.evaluation import Asked, sample_facts, write_ranks
 from cear.pipeline.parts import Part
+from cear.pipeline.patience import refuse_slow
 from cear.ranking import Validation, evaluate_ranker, read_places, write_places
-from cear.reranking import STAGE2_ALONE, Examples, train_phases
+from cear.reranking import STAGE2_ALONE, Examples, Trained, train_phases
 from cear.retrieval import RetrieverConfig
 from cear.steps import Step
 
@@ -42,6 +43,7 @@ def lists(plan: Plan, part: Part, retrievers: Mapping[str, Step], folder: Path) 
     queries = sample_queries(part.queries, made.queries, seed=context.seed)
     manifest = Manifest(plan.kb.name, plan.kb.digest, made.learn_from, made.k, made.known, plan.config.stage1.model)
     loaded = plan.load_retrievers(part, retrievers)
+    refuse_slow(loaded, queries, plan.ranking_minutes)
     write_lists(folder / LISTS, make_lists(loaded, queries, manifest, progress=context.progress))
 
 
@@ -51,9 +53,15 @@ def own_lists(plan: Plan, path: Path, folder: Path) -> None:
     write_lists(folder / LISTS, brought)
 
 
+def drawn_lists(plan: Plan, folder: Path) -> None:
+    """The lists that the re-ranker draws from the training facts."""
+    write_lists(folder / LISTS, plan.settings2.draw_lists(plan.kb, plan.stage2))
+
+
 def validation(plan: Plan, folder: Path) -> None:
     """The lists of a sample of validation facts, and where Stage 1 has their golds."""
     facts, context = plan.settings2.validate_facts, plan.context
+    _refuse_slow(plan, "valid", facts)
     made = Validation.of(plan.first_ranker, facts, among=plan.choosing, seed=context.seed, progress=context.progress)
     write_places(folder, made.places)
 
@@ -65,24 +73,21 @@ def features(plan: Plan, part: Part, made: Step, folder: Path) -> None:
 
 
 def reranker(plan: Plan, folder: Path) -> None:
-    """Train the re-ranker, phase by phase."""
-    learned_from = lists_to_learn_from(plan)
-    fresh = plan.settings2.build(plan.upstream, plan.stage2)
-    trained = train_phases(
-        fresh,
-        learned_from,
-        features_to_learn_from(plan),
-        plan.labelled,
-        folder,
-        validate=load_validation(plan).mrr,
-        key=[plan.reranker.key],
-        context=plan.stage2,
-    )
+    """Train the re-ranker, phase by phase, or take it as it is."""
+    fresh, validate = plan.settings2.build(plan.upstream, plan.stage2), load_validation(plan).mrr
+    if not plan.training_lists:
+        trained, details = Trained.as_it_is(fresh, validate), {"lists": 0, "shortened": 0.0}
+    else:
+        lists, features = lists_to_learn_from(plan), features_to_learn_from(plan)
+        useful = len(Examples.of(lists, np.zeros((len(lists), 0), np.float32), plan.labelled))
+        details = {"lists": useful, "shortened": float(fresh.shortened(lists).mean())}
+        key, context = [plan.reranker.key], plan.stage2
+        trained = train_phases(
+            fresh, lists, features, plan.labelled, folder, validate=validate, key=key, context=context
+        )
     trained.reranker.save_pretrained(folder / MODEL)
-    useful = len(Examples.of(learned_from, np.zeros((len(learned_from), 0), np.float32), plan.labelled))
     phases = {name: asdict(replace(state, seconds=0.0)) for name, state in trained.phases.items()}
-    details = {"best": trained.best, "lists": useful, "shortened": float(fresh.shortened(learned_from).mean())}
-    write_json(folder / TRAINING, {"phases": phases, **details})
+    write_json(folder / TRAINING, {"phases": phases, "best": trained.best, **details})
 
 
 def fusion(plan: Plan, folder: Path) -> None:
@@ -96,10 +101,17 @@ def fusion(plan: Plan, folder: Path) -> None:
 def evaluation(plan: Plan, split: Split, ties: TieRule, facts: int | None, progress: Progress, folder: Path) -> None:
     """Measure the finished system."""
     seed = plan.context.seed
+    _refuse_slow(plan, split, facts)
     among = plan.choosing if split == "valid" else None  # what it has learned from would flatter it
     measured = evaluate_ranker(plan.ranker, split, ties=ties, facts=facts, among=among, seed=seed, progress=progress)
     before = None if measured.before is None else replace(measured.before, seconds=0.0)
     write_ranks(folder / RANKS, replace(measured, before=before, seconds=0.0))  # as above
+
+
+def _refuse_slow(plan: Plan, split: Split, facts: int | None) -> None:
+    """Refuse to rank the queries of a split where that takes too long."""
+    which = None if facts is None else sample_facts(plan.kb, split, facts, seed=plan.context.seed)
+    refuse_slow(plan.retrievers, Asked.of(plan.kb, split, which).queries, plan.ranking_minutes)
 
 
 def lists_to_learn_from(plan: Plan) -> Lists:

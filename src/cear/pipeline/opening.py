@@ -26,13 +26,15 @@ def run(
     store: Path | str | None = None,
     minutes: float | None = None,
     download: bool = False,
+    ranking_minutes: float | None = None,
     progress: Progress = silent,
 ) -> Run:
     """Train what the configuration says; continues if it was interrupted, and reuses every step that is kept.
 
     Steps are kept in `store`: by default in the user's cache for a named data set, and inside `out` for your own.
     `minutes` limits this call: a training that is not done by then is saved and raises `OutOfTime`; the same call
-    goes on from there, to the same result. `download` allows what is not on this machine to be fetched.
+    goes on from there, to the same result. `download` allows what is not on this machine to be fetched. A ranking that
+    a slow retriever would need more than `ranking_minutes` for raises `TooSlow` before it starts.
     """
     out, seed = Path(out), _one_seed(config)
     use_threads(config.threads)
@@ -48,7 +50,7 @@ def run(
         download=download,
     )
     kept = Path(store) if store is not None else default_store(config, out)
-    plan = Plan(config, kb, Store(kept, context=context), context)
+    plan = Plan(config, kb, Store(kept, context=context), context, ranking_minutes=ranking_minutes)
     plan.preflight()
     remove_leftovers(out)
     claim(out, config, kb, kept)
@@ -59,11 +61,16 @@ def run(
 
 
 def open_run(
-    folder: Path | str, *, source: str | None = None, store: Path | str | None = None, int8: bool = False
+    folder: Path | str,
+    *,
+    source: str | None = None,
+    store: Path | str | None = None,
+    int8: bool = False,
+    ranking_minutes: float | None = None,
 ) -> Run:
     """The finished run in a folder; `source` says where its data is now, and `store` its steps, if they have moved.
 
-    `int8` answers with a re-ranker of 8-bit weights: faster, and a little off.
+    `int8` answers with a re-ranker of 8-bit weights: faster, and a little off. `ranking_minutes` is as in `run`.
     """
     folder = Path(folder)
     about, config = read_run(folder)
@@ -75,7 +82,7 @@ def open_run(
     context = Context(seed=_one_seed(config), device=resolve(config.device), precision=config.precision)
     places = [Path(place) for place in (store, about["store"]) if place is not None] + [folder / STEPS]
     kept = Store(places[0], others=places[1:], context=context)
-    plan = Plan(config, kb, kept, context, about.get("brought", {}), int8)
+    plan = Plan(config, kb, kept, context, about.get("brought", {}), int8, ranking_minutes)
     refuse_unfinished(folder, plan, about)
     if int8:
         plan.ranker  # noqa: B018 - loads it, and so refuses now what has no 8-bit weights

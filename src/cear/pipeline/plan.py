@@ -31,16 +31,22 @@ class Plan(RetrieverPlan):
 
     int8: bool = False
     """Whether the re-ranker answers with 8-bit weights."""
+    ranking_minutes: float | None = None
+    """A ranking by a slow retriever that would take longer than so many minutes is refused; None is no limit."""
 
     # The graph: who is made from what.
 
     @cached_property
     def training_lists(self) -> list[tuple[Part, Step]]:
-        """What Stage 2 learns from: lists of folds, of valid, the paper's way, or a file of the user's own."""
+        """What Stage 2 learns from: lists of folds, of valid, the paper's way, the user's own or drawn; or none."""
+        if self.settings2.learns_from == "nothing":
+            return []
         if self.half is not None:
             return [(self.half, self._lists(self.half, self.stage1, "lists of valid"))]
         if self.config.candidates.lists is not None:
             return [(Whole(self.kb), self._own_lists(Path(self.config.candidates.lists)))]
+        if self.settings2.learns_from == "drawn":
+            return [(Whole(self.kb), self._drawn_lists)]
         if not self.folds:
             return [(Whole(self.kb), self._lists(Whole(self.kb), self.stage1, "lists"))]
         made = zip(self.folds, self.fold_retrievers, strict=True)
@@ -136,6 +142,13 @@ class Plan(RetrieverPlan):
     def _own_lists(self, path: Path) -> Step:
         settings = {"file": self.brought[LISTS], "data": self.kb.digest, "k": self.config.candidates.k}
         return Step("lists of your own", "lists", settings, partial(making.own_lists, self, path))
+
+    @property
+    def _drawn_lists(self) -> Step:
+        config = self.settings2
+        settings = {"kind": config.kind, "version": config.version, "drawn": config.draw_settings}
+        settings |= {"seed": self.stage2.seed, "data": self.kb.digest}
+        return Step("drawn lists", "lists", settings, partial(making.drawn_lists, self), on_cpu=True)
 
     # Loading.
 

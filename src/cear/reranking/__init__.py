@@ -3,10 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cear.reranking.cross_encoder import CrossEncoderConfig, CrossEncoderReranker
 from cear.reranking.features import stage1_features
 from cear.reranking.fusion import STAGE2_ALONE, Fusion, choose_fusion
+from cear.reranking.kg_bert import KgBertReranker, KgBertRerankerConfig
 from cear.reranking.learned import WEIGHTS, LearnedReranker
-from cear.reranking.reranker import Phase, Reranker, RerankerConfig, Trainable, Upstream
+from cear.reranking.reranker import LearnsFrom, Phase, Reranker, RerankerConfig, Trainable, Upstream
 from cear.reranking.sequence import SequenceConfig, SequenceReranker
 from cear.reranking.task import Examples, Stage2Task, Trained, train_phases
 from cear.reranking.wide import EndToEndConfig, WideConfig, WideReranker
@@ -19,10 +21,15 @@ __all__ = [
     "STAGE2_ALONE",
     "WEIGHTS",
     "AnyReranker",
+    "CrossEncoderConfig",
+    "CrossEncoderReranker",
     "EndToEndConfig",
     "Examples",
     "Fusion",
+    "KgBertReranker",
+    "KgBertRerankerConfig",
     "LearnedReranker",
+    "LearnsFrom",
     "Phase",
     "Reranker",
     "RerankerConfig",

@@ -10,12 +10,20 @@ from pydantic import TypeAdapter
 from cear.core.context import HERE, Context
 from cear.core.files import read_json
 from cear.core.registry import union_of, with_installed
+from cear.reranking.cross_encoder import CrossEncoderConfig
+from cear.reranking.kg_bert import KgBertRerankerConfig
 from cear.reranking.reranker import CONFIG, Reranker, RerankerConfig, Upstream
 from cear.reranking.sequence import SequenceConfig
 from cear.reranking.wide import WideConfig
 
 RERANKERS: dict[str, type[RerankerConfig]] = with_installed(
-    {"sequence": SequenceConfig, "wide": WideConfig}, "cear.rerankers"
+    {
+        "sequence": SequenceConfig,
+        "wide": WideConfig,
+        "kg_bert": KgBertRerankerConfig,
+        "cross_encoder": CrossEncoderConfig,
+    },
+    "cear.rerankers",
 )
 
 if TYPE_CHECKING:

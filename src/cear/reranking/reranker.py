@@ -24,6 +24,8 @@ from cear.training import Schedule
 
 CONFIG = "reranker.json"  # the settings of a saved re-ranker
 
+LearnsFrom = Literal["retrieved", "drawn", "nothing"]
+
 
 class Reranker(Protocol):
     """Anything that scores the candidates of lists anew."""
@@ -134,6 +136,20 @@ class RerankerConfig(Settings, ABC):
     def reads_vectors(self) -> bool:
         """Whether it reads vectors of Stage 1, those of the only fold that was held out."""
         return False
+
+    @property
+    def learns_from(self) -> LearnsFrom:
+        """Lists that retrievers made, lists that it draws from the training facts, or nothing: it stays as it is."""
+        return "retrieved"
+
+    @property
+    def draw_settings(self) -> dict[str, Any]:
+        """The settings that drawn lists depend on: re-rankers with the same ones share them."""
+        return {}
+
+    def draw_lists(self, kb: KnowledgeBase, context: Context) -> Lists:
+        """The lists that it learns from where these are drawn: a training answer and other entities, from the seed."""
+        raise NotImplementedError(f"kind: {self.kind} learns from lists that are {self.learns_from}.")
 
     def refuse_lists(self, candidates: CandidatesConfig) -> None:
         """Raise `ValueError` for lists that it must not learn from."""

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from cear.candidates import Lists, labels
 from cear.core.context import Context
-from cear.core.devices import computing, device_of, tensor
+from cear.core.devices import tensor
 from cear.core.errors import DataError
 from cear.core.types import NO_ENTITY, Bools, Floats, Ints
 from cear.data import KnowledgeBase
 from cear.reranking.losses import LIST_LOSSES, list_weights
 from cear.reranking.reranker import Reranker, Trainable
-from cear.texts import shuffled_batches
-from cear.training import Part, State, fit, fused_on, seeded, set_rates
+from cear.training import PackedTask, State, fit
 
 Validate = Callable[[Reranker], float]
 
@@ -53,39 +50,23 @@ class Examples:
         return Examples(self.lists[which], self.features[which], self.positive[which])
 
 
-class Stage2Task:
-    """The loss of each batch of lists, for the loop in `cear.training`.
-
-    Every random choice, dropout included, is a function of (seed, epoch, step).
-    """
+class Stage2Task(PackedTask):
+    """The loss of each batch of lists, for the loop in `cear.training`."""
 
     def __init__(self, reranker: Trainable, examples: Examples, validate: Validate, context: Context) -> None:
-        self.model = reranker.model
-        self._reranker, self._examples = reranker, examples
-        self._validate, self._context = validate, context
-        self._lengths = reranker.lengths(examples.lists)
-        self._weights = list_weights(reranker.config.loss, examples.lists.candidates.entities != NO_ENTITY)
-        self._batches = lru_cache(maxsize=2)(self._shuffled)
-        groups = reranker.parameter_groups()
-        self._rates = [group["lr"] for group in groups]
-        decay = reranker.config.weight_decay
-        self.optimizer = torch.optim.AdamW(groups, weight_decay=decay, fused=fused_on(self.model))
-
-    def __len__(self) -> int:
-        """Batches in an epoch; each epoch shuffles anew, so later ones may differ by a few."""
-        return len(self._batches(0))
-
-    def steps(self, epoch: int, *, first: int, parts: int) -> Iterator[Sequence[Part]]:
-        """The loss of each batch of an epoch, as the shares of its parts; learning rates fall linearly to zero."""
-        self.model.train()
-        batches = self._batches(epoch)
-        for step in range(first, len(batches)):
-            set_rates(self.optimizer, self._rates, 1 - (epoch + step / len(batches)) / self._reranker.config.epochs)
-            whole, total = batches[step], self._weights[batches[step]].sum()
-            shares = [
-                (rows, self._weights[rows].sum() / total) for rows in np.array_split(whole, min(parts, len(whole)))
-            ]
-            yield [partial(self._share, rows, float(share), epoch, step) for rows, share in shares]
+        self._reranker, self._examples, self._validate = reranker, examples, validate
+        config = reranker.config
+        super().__init__(
+            reranker.model,
+            reranker.parameter_groups(),
+            reranker.lengths(examples.lists),
+            max_tokens=config.max_tokens,
+            epochs=config.epochs,
+            weight_decay=config.weight_decay,
+            context=context,
+            per_epoch=config.lists_per_epoch,
+            weights=list_weights(config.loss, examples.lists.candidates.entities != NO_ENTITY),
+        )
 
     def validate(self) -> float:
         """Filtered MRR of the re-ranked lists of some validation facts."""
@@ -93,24 +74,12 @@ class Stage2Task:
         self._reranker.refresh_cache(progress=self._context.progress)
         return self._validate(self._reranker)
 
-    def _share(self, rows: Ints, share: float, epoch: int, step: int) -> Tensor:
-        """What some lists of a batch add to its loss."""
-        device = device_of(self.model)
-        with seeded(self._context.seed, epoch, step), computing(device, self._context.precision):
-            return share * self.loss(self._examples[rows])
-
-    def loss(self, examples: Examples) -> Tensor:
-        """The loss of a batch of lists, a mean over them."""
+    def loss_of(self, rows: Ints) -> Tensor:
+        """The loss of these lists, a mean over them."""
+        examples = self._examples[rows]
         scores = self._reranker.score(examples.lists, examples.features).float()
         real = tensor(examples.lists.candidates.entities != NO_ENTITY, scores.device)
         return LIST_LOSSES[self._reranker.config.loss](scores, tensor(examples.positive, scores.device), real)
-
-    def _shuffled(self, epoch: int) -> list[Ints]:
-        """The batches of an epoch, over a sample of the lists when the configuration limits them."""
-        config, total = self._reranker.config, len(self._examples)
-        rng = np.random.default_rng([self._context.seed, epoch])
-        chosen = np.sort(rng.choice(total, min(config.lists_per_epoch or total, total), replace=False))
-        return [chosen[batch] for batch in shuffled_batches(self._lengths[chosen], config.max_tokens, rng)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +88,11 @@ class Trained:
 
     reranker: Trainable
     phases: dict[str, State]
+
+    @classmethod
+    def as_it_is(cls, reranker: Trainable, validate: Validate) -> Trained:
+        """One that learns nothing, judged on validation."""
+        return cls(reranker, {"as it is": State(best=validate(reranker), done=True)})
 
     @property
     def best(self) -> str:

@@ -11,6 +11,7 @@ from cear.retrieval.coper_conve import CoPERConvEConfig
 from cear.retrieval.distmult import DistMultConfig
 from cear.retrieval.extreme_text import ExtremeTextConfig
 from cear.retrieval.imported import ImportedConfig
+from cear.retrieval.kg_bert import KgBertConfig
 from cear.retrieval.listed import ListsConfig
 from cear.retrieval.retriever import RetrieverConfig
 from cear.retrieval.rotate import RotatEConfig
@@ -31,6 +32,7 @@ RETRIEVERS: dict[str, type[RetrieverConfig]] = with_installed(
         "extreme_text": ExtremeTextConfig,
         "imported": ImportedConfig,
         "lists": ListsConfig,
+        "kg_bert": KgBertConfig,
     },
     "cear.retrievers",
 )

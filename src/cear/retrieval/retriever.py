@@ -42,6 +42,14 @@ class SearchesItself(Retriever, Protocol):
         """The k best entities of each query, exactly; those of `drop` left out."""
 
 
+@runtime_checkable
+class SlowToRank(Retriever, Protocol):
+    """A retriever that may need days to rank all entities: whoever wants that is told how long it takes."""
+
+    def seconds_a_score(self) -> float:
+        """The seconds that one entity of one query takes here and now, measured on a few."""
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A retriever that has learned, and how that went."""

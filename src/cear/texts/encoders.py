@@ -56,7 +56,7 @@ def load_encoder(
     place: Any = embedded_folder() if encoder == EMBEDDED else encoder
     try:
         settings = AutoConfig.from_pretrained(place, local_files_only=not download)
-        _set_dropout(settings, dropout)
+        set_dropout(settings, dropout)
         tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=not download)
         with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
             torch.manual_seed(seed)
@@ -112,7 +112,7 @@ def embedded_folder() -> Path:
     return folder
 
 
-def _set_dropout(settings: Any, dropout: float) -> None:
+def set_dropout(settings: Any, dropout: float) -> None:
     """Dropout in hidden layers, none in attention, by whichever names this architecture has."""
     for name in ("attention_probs_dropout_prob", "attention_dropout"):
         if hasattr(settings, name):

@@ -20,8 +20,7 @@ from cear.reranking.learned import LearnedReranker
 from cear.reranking.sequence.config import SequenceSettings
 from cear.reranking.sequence.model import CrossEntityModel
 from cear.reranking.sequence.sequences import Assembler, SequenceBatch
-from cear.reranking.sequence.surface import surface_forms
-from cear.texts import load_encoder, positions, special_tokens
+from cear.texts import load_encoder, positions, special_tokens, surface_forms
 
 HEAD, ENCODER = "head.safetensors", "encoder"
 

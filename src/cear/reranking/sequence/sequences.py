@@ -16,8 +16,7 @@ from torch import Tensor
 from cear.core.devices import tensor
 from cear.core.errors import ConfigError
 from cear.core.types import NO_ENTITY, Bools, Ints, Queries, Ragged
-from cear.reranking.sequence.surface import SurfaceForms, cut, surround
-from cear.texts import SpecialTokens
+from cear.texts import SpecialTokens, SurfaceForms, cut, surround
 
 _NO_SLOT = -1  # a token of no candidate
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from cear.core.types import Ragged
 from cear.data import KnowledgeBase, Vocabulary
-from cear.reranking.sequence.surface import cut, surface_forms, surround
-from cear.texts import load_encoder
+from cear.texts import cut, load_encoder, surface_forms, surround
 
 rows_of_tokens = st.lists(st.lists(st.integers(0, 99), max_size=6), max_size=6)
 

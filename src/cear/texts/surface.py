@@ -10,7 +10,7 @@ import numpy as np
 
 from cear.core.types import Ints, Ragged
 from cear.data import KnowledgeBase
-from cear.texts import texts
+from cear.texts.lines import texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -28,11 +28,12 @@ def surface_forms(kb: KnowledgeBase, tokenizer: PreTrainedTokenizerBase, *, widt
     """The first `width` tokens of every name, or of every name and description."""
     entities = texts(kb.entities) if text == "description" else kb.entities.table["name"].to_list()
     return SurfaceForms(
-        _tokens(entities, tokenizer, width), _tokens(kb.relations.table["name"].to_list(), tokenizer, width)
+        tokens_of(entities, tokenizer, width), tokens_of(kb.relations.table["name"].to_list(), tokenizer, width)
     )
 
 
-def _tokens(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, width: int) -> Ragged:
+def tokens_of(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, width: int) -> Ragged:
+    """The first `width` tokens of each text, without special tokens."""
     if not lines:
         return Ragged.empty(0)
     rows = tokenizer(list(lines), add_special_tokens=False, truncation=True, max_length=width)["input_ids"]

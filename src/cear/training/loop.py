@@ -23,7 +23,7 @@ from cear.core.devices import device_of
 from cear.core.errors import OutOfTime
 from cear.core.files import remove_leftovers
 from cear.core.keys import content_key
-from cear.core.memory import keep_freed_memory
+from cear.core.memory import give_back_memory, prepare_for_training
 from cear.training.checkpoints import Checkpoint, State, load_weights
 from cear.training.workers import Workers
 
@@ -70,7 +70,7 @@ def fit(task: Task, schedule: Schedule, folder: Path, *, key: Sequence[Any] = ()
     done at its deadline is saved and raises `OutOfTime`; every call takes at least one step, so that it ends some day.
     """
     remove_leftovers(folder)
-    keep_freed_memory()
+    prepare_for_training()
     workers = Workers(cpu=context.device == "cpu")
     checkpoint = Checkpoint(task.model, task.optimizer, folder, content_key(*key, context.seed), workers)
     state = checkpoint.resume()
@@ -88,6 +88,7 @@ def fit(task: Task, schedule: Schedule, folder: Path, *, key: Sequence[Any] = ()
                     )
                 if clock.rings():
                     checkpoint.save(state, seconds=clock.now())
+            give_back_memory()
             _close_epoch(task, schedule, state, checkpoint)
             bar.describe(f"epoch {state.epoch}: best on validation {state.best:.4f}")
             checkpoint.save(state, seconds=clock.now())

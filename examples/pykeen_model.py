@@ -1,4 +1,4 @@
-"""A model that PyKEEN trains becomes Stage 1: train it, import it, re-rank its best, measure both, ask.
+"""A model that PyKEEN trains becomes Stage 1: train it, import it, re-rank its best, measure both, fill gaps.
 
     pip install 'cear[pykeen]'
     python examples/pykeen_model.py runs/pykeen
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from pykeen.pipeline import pipeline
 from pykeen.triples import TriplesFactory
 
@@ -64,16 +65,32 @@ def configuration(model: Path) -> cear.RunConfig:
     return cear.RunConfig.parse(values, source="examples/pykeen_model.py")
 
 
+def fill_gaps(run: cear.Run, relation: str, *, like: str) -> pl.DataFrame:
+    """The best object of `relation` for every subject of the relation `like` that has none in the training facts."""
+    kb = run.kb
+    facts, wanted, alike = kb.facts("train"), kb.relations.find(relation), kb.relations.find(like)
+    without = np.setdiff1d(facts[facts[:, 1] == alike, 0], facts[facts[:, 1] == wanted, 0])
+    subjects = kb.entities.table[without]
+    questions = pl.DataFrame({"subject": subjects["id"], "relation": [relation] * len(without)})
+    best = run.ask_many(questions, k=1)
+    return pl.DataFrame(
+        {"subject": subjects["name"].gather(best["question"]), "best": best["name"], "held out": best["known"]}
+    )
+
+
 def main(folder: Path, *, epochs: int = 12) -> None:
-    """Train, import, re-rank, measure, ask."""
+    """Train, import, re-rank, measure, fill gaps."""
     train(cear.load("demo"), folder / "model", epochs=epochs)
     run = cear.run(configuration(folder / "model"), folder / "run", store=folder / "steps")
     evaluation = run.evaluate("test")
     assert evaluation.before is not None
     for name, each in (("PyKEEN's ComplEx", evaluation.before), ("re-ranked", evaluation)):
         print(f"{name:18}MRR {each.summary()['both']['mrr']:.3f}")
-    for answer in run.ask("official language", subject="Bolivia", k=3):
-        print(f"{answer.rank:3}  {answer.name}")
+    gaps = fill_gaps(run, "continent", like="currency")
+    right = (gaps["held out"] == "test").sum()
+    print(f"continents of {len(gaps)} countries that have none; {right} of these facts were held out for the test")
+    for country, continent, held_out in gaps.head(8).iter_rows():
+        print(f"  {country:24}{continent:20}{held_out or 'new'}")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from cear.core.errors import DataError
+from cear.core.files import write_json
 from cear.evaluation import read_ranks
 from cear.reports import Record, read_record, read_records, write_record
 
@@ -83,3 +85,10 @@ def test_a_file_that_is_no_record_is_refused(tmp_path, text):
 def test_a_record_that_is_not_there_is_an_error_that_says_who_writes_them(tmp_path):
     with pytest.raises(DataError, match=r"There is no record .*`cear run`"):
         read_record(tmp_path / "none.json")
+
+
+def test_a_benchmark_that_speaks_of_stages_is_no_evaluation(tmp_path: Path) -> None:
+    write_json(tmp_path / "benchmark.json", {"what": "two re-rankers", "stage1": {"both": {"mrr": 0.5}}})
+    assert list(read_records(tmp_path)) == []
+    with pytest.raises(DataError, match="not a record of an evaluation"):
+        read_record(tmp_path / "benchmark.json")

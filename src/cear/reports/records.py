@@ -125,16 +125,22 @@ def read_records(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The evaluation records under a folder, in the order of their paths; other JSON files are passed over."""
     for path in sorted(folder.rglob("*.json")):
         value = _read(path)
-        if isinstance(value, dict) and "stage1" in value:
+        if _is_evaluation(value):
             yield path, value
 
 
 def read_record(path: Path) -> dict[str, Any]:
     """The evaluation record in a file."""
     value = _read(path)
-    if not isinstance(value, dict) or "stage1" not in value:
+    if not _is_evaluation(value):
         raise DataError(f"{path} is not a record of an evaluation. `cear run` and `cear evaluate --json` write them.")
-    return value
+    record: dict[str, Any] = value
+    return record
+
+
+def _is_evaluation(value: Any) -> bool:
+    """Whether a value of JSON is the record of an evaluation; a benchmark may speak of stages, too."""
+    return isinstance(value, dict) and {"data", "split", "stage1"} <= value.keys()
 
 
 def final(record: Mapping[str, Any]) -> Summary:

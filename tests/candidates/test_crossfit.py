@@ -16,7 +16,7 @@ from cear.config import RunConfig
 from cear.core.context import Context, Deadline
 from cear.core.errors import ConfigError, OutOfTime
 from cear.core.types import SPLITS, Ints, Ragged, Split
-from cear.data import KnowledgeBase, Mentions
+from cear.data import KnowledgeBase, Mentions, Types
 from cear.pipeline import Plan
 from cear.pipeline.making import lists_to_learn_from
 from cear.retrieval import top_k
@@ -112,6 +112,13 @@ class TestHoldingOut:
         assert sorted(rest.mentions.ends) == ["train", "valid"]
         assert np.array_equal(rest.mentions.ends["train"], rest.facts("train")[:, [0, 2]])
         assert held_out.mentions is None
+
+    def test_types_stay(self, towns: KnowledgeBase) -> None:
+        of_entity = Ragged.of([[0] if entity % 3 else [0, 1] for entity in range(towns.n_entities)])
+        kb = towns.with_types(Types(("place", "capital"), of_entity))
+        for part in hold_out(kb, fold_by_pair(towns.facts("train"), 4, seed=0), 0):
+            assert part.types is not None
+            assert [part.types.of(entity) for entity in (0, 1)] == [("place", "capital"), ("place",)]
 
 
 class TestTheLists:

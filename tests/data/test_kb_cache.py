@@ -62,6 +62,26 @@ def test_mentions_are_kept_too(write: Callable[..., Path]) -> None:
     assert kept.kb.gold_mentions("test").values.tolist() == [1, 2, 0, 3]
 
 
+def test_types_are_kept_too(write: Callable[..., Path]) -> None:
+    folder = write({**FILES, "entity2types.txt": "a\tperson | singer\nd\tdog\n"})
+    made, kept = read(folder).kb, _kept(folder).kb
+    assert kept.types is not None
+    assert [kept.types.of(entity) for entity in range(4)] == [("person", "singer"), (), (), ("dog",)]
+    assert kept.digest == made.digest
+
+
+def test_types_that_facts_say_are_kept_as_such(write: Callable[..., Path]) -> None:
+    file = write({"kb.ttl": "@prefix : <http://x/> . :a a :City . :b a :City ; :in :a ."}) / "kb.ttl"
+    made, kept = load(file), _kept(file).kb
+    for kb in (made, kept):
+        assert kb.types is not None
+        a, b = (kb.entities.by_id[f"http://x/{name}"] for name in "ab")
+        assert (kb.types.of(a), kb.types.of(b)) == (("City",), ("City",))
+        empty = kb.with_facts({})
+        assert empty.types is not None
+        assert empty.types.of(a) == ()
+
+
 def test_a_change_of_the_files_is_noticed(folder: Path) -> None:
     load(folder)
     file = folder / "train.txt"

@@ -9,6 +9,7 @@ import pytest
 from cear.core.errors import DataError
 from cear.data import load, read
 from cear.data.readers.rdf import readable
+from cear.data.type_facts import RDF_TYPE
 
 TURTLE = """
 @prefix : <http://example.org/> .
@@ -59,6 +60,54 @@ def test_the_order_of_statements_does_not_matter(write: Callable[..., Path]) -> 
     folder = write({"a.nt": "".join(lines), "b.nt": "".join(lines[::-1])})
     assert load(folder / "a.nt").digest == load(folder / "b.nt").digest
     assert load(folder / "a.nt").entities.name(0) == "another"
+
+
+TYPED = """
+@prefix : <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Paris a :City, :Place ; :in :France .
+:France a :Country ; :in :Europe .
+:City rdfs:subClassOf :Place .
+:Bot a :Paris .
+:Country rdfs:label "sovereign state"@en .
+"""
+
+
+class TestTypes:
+    """⟨Paris, rdf:type, City⟩ is a fact and gives Paris a type."""
+
+    def test_are_said_by_rdf_type(self, write: Callable[..., Path]) -> None:
+        kb = load(write({"kb.ttl": TYPED}) / "kb.ttl", valid_share=0, test_share=0)
+        assert kb.types is not None
+        types = {kb.entities.name(e): kb.types.of(e) for e in range(kb.n_entities) if kb.types.of(e)}
+        assert types == {"Paris": ("City", "Place"), "France": ("sovereign state",)}, "Paris is in France, so no type"
+        assert len(kb.facts("train")) == 7, "and they are facts as before"
+
+    def test_change_no_digest_because_facts_say_them(self, write: Callable[..., Path]) -> None:
+        kb = load(write({"kb.ttl": TYPED}) / "kb.ttl")
+        assert kb.digest == kb.with_types(None).digest
+
+    def test_that_share_a_name_are_called_by_their_iri(self, write: Callable[..., Path]) -> None:
+        turtle = "@prefix a: <http://a/> . @prefix b: <http://b/> . a:x a a:City, b:City, b:Town ."
+        types = load(write({"kb.ttl": turtle}) / "kb.ttl").types
+        assert types is not None
+        assert sorted(types.names) == ["Town", "http://a/City", "http://b/City"]
+
+    def test_come_from_training_facts_alone(self, write: Callable[..., Path]) -> None:
+        lines = [f"<http://x/e{i}> <{RDF_TYPE}> <http://x/T{j}> .\n" for i in range(6) for j in range(6)]
+        kb = load(write({"kb.nt": "".join(lines)}) / "kb.nt", valid_share=0.2, test_share=0.2)
+        assert kb.types is not None
+        said = {(s, kb.types.names.index(kb.entities.name(o))) for s, _, o in kb.facts("train").tolist()}
+        assert set(zip(kb.types.of_entity.rows.tolist(), kb.types.of_entity.values.tolist(), strict=True)) == said
+        assert len(kb.facts("test")) == 7
+        fewer = kb.with_facts({"train": kb.facts("train")[1:]})
+        assert fewer.types is not None
+        assert len(fewer.types.of_entity.values) == len(said) - 1, "nor does a held-out fold come back as types"
+
+    def test_are_none_where_nothing_says_them(self, write: Callable[..., Path]) -> None:
+        assert load(write({"kb.ttl": TURTLE}) / "kb.ttl").types is None
+        only = "@prefix : <http://x/> . :a a :b . :b :r :a ."
+        assert load(write({"kb.ttl": only}) / "kb.ttl").types is None, ":b is a thing"
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,10 @@ def test_a_name_is_looked_for_in_the_data_folder_first(tmp_path: Path, monkeypat
 
 def test_a_named_data_set_knows_what_its_texts_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEAR_DATA", str(tmp_path))
-    for name in ("wn18rr", "fb15k-237"):
+    for name in ("wn18rr", "fb15k-237", "fb15k-237-n"):
         (_put(tmp_path / name) / "entity2text.txt").write_text("a\tstool, a seat\n")
     assert load("wn18rr").entities.name(0) == "stool"
+    assert load("fb15k-237-n").entities.name(0) == "stool"
     assert load("fb15k-237").entities.name(0) == "stool, a seat"
 
 
@@ -77,6 +78,14 @@ def test_an_archive_is_unpacked_by_hand() -> None:
         DataError, match=r"'olpbench' is not on this machine.*or unpack http://.*olpbench\.tar\.gz there"
     ):
         load("olpbench", download=True)
+
+
+@pytest.mark.parametrize(("name", "home"), [("codex-m", "tsafavi/codex"), ("fb15k-237-n", "THU-KEG/PKGC")])
+def test_what_has_no_address_to_download_from_is_put_there_by_hand(name: str, home: str) -> None:
+    with pytest.raises(
+        DataError, match=rf"'{name}' is not on this machine.*Set CEAR_DATA .*by hand .*{home} publishes"
+    ):
+        load(name, download=True)
 
 
 def test_an_unknown_name_gets_the_closest() -> None:

@@ -36,8 +36,8 @@ def hold_out(kb: KnowledgeBase, fold_of: Ints, fold: int) -> tuple[KnowledgeBase
     facts, stays = kb.facts("train"), fold_of != fold
     rest: dict[Split, Ints] = {"train": facts[stays], "valid": kb.facts("valid")}
     return (
-        KnowledgeBase(kb.name, kb.entities, kb.relations, rest, _mentions_of_rest(kb.mentions, stays)),
-        KnowledgeBase(kb.name, kb.entities, kb.relations, {"train": facts[~stays]}),
+        kb.with_facts(rest, _mentions_of_rest(kb.mentions, stays)),
+        kb.with_facts({"train": facts[~stays]}),
     )
 
 

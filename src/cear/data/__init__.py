@@ -2,7 +2,10 @@
 
 from cear.data.check import check, check_source
 from cear.data.draft import TextRule, Variant
+from cear.data.entity_types import TypeFacts, Types
 from cear.data.findings import Finding, Findings, Severity
+from cear.data.growing import with_entities
+from cear.data.judged import Judged, judged_of, read_judged
 from cear.data.knowledge_base import KnowledgeBase, KnownAnswers
 from cear.data.lines import not_utf8, numbered_lines
 from cear.data.mentions import Mentions
@@ -17,6 +20,7 @@ __all__ = [
     "Cardinality",
     "Finding",
     "Findings",
+    "Judged",
     "KnowledgeBase",
     "KnownAnswers",
     "Mentions",
@@ -24,6 +28,8 @@ __all__ = [
     "Reading",
     "Severity",
     "TextRule",
+    "TypeFacts",
+    "Types",
     "Variant",
     "Vocabulary",
     "cache_root",
@@ -31,8 +37,11 @@ __all__ = [
     "check",
     "check_source",
     "is_named",
+    "judged_of",
     "load",
     "not_utf8",
     "numbered_lines",
     "read",
+    "read_judged",
+    "with_entities",
 ]

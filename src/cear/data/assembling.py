@@ -10,9 +10,11 @@ import polars as pl
 
 from cear.core.types import SPLITS, Bools, Ints, Ragged, Split
 from cear.data.draft import FACT, TEXT, Draft, DraftMentions
+from cear.data.entity_types import Types
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.mentions import ONE_NAME, Mentions
 from cear.data.numbering import NO_NUMBER, Numbered, as_given, by_appearance, places
+from cear.data.type_facts import types_of_facts
 from cear.data.vocabulary import SCHEMA, Kind, Vocabulary
 
 
@@ -24,6 +26,7 @@ class Assembled:
     duplicate_facts: int
     unused_texts: int
     unused_mentions: int
+    unused_types: int
 
 
 def assemble(draft: Draft, name: str) -> Assembled:
@@ -41,10 +44,11 @@ def assemble(draft: Draft, name: str) -> Assembled:
         None if draft.mentions is None else _mentions(draft.mentions, entities, firsts),
     )
     return Assembled(
-        kb,
+        _typed(kb, draft),
         sum(int((~first).sum()) for first in firsts.values()) + draft.duplicate_facts,
         _unused(entities.words, draft.entity_texts) + _unused(relations.words, draft.relation_texts),
         0 if draft.mentions is None else _unused(entities.words, draft.mentions.members.unique("id")),
+        unused_types(draft.types, entities.words),
     )
 
 
@@ -78,6 +82,26 @@ def _mentions(draft: DraftMentions, entities: Numbered, firsts: Mapping[Split, B
         for split, links in draft.ends.items()
     }
     return Mentions(members, ends)
+
+
+def _typed(kb: KnowledgeBase, draft: Draft) -> KnowledgeBase:
+    if draft.types is not None:
+        return kb.with_types(types_of(draft.types, kb.entities.table["id"]))
+    return kb if draft.typed_by is None else kb.with_types(types_of_facts(kb, draft.typed_by))
+
+
+def types_of(pairs: pl.DataFrame, ids: pl.Series) -> Types | None:
+    """The types of entities by pairs of "id" and "type", types by the alphabet; None when no entity has one."""
+    pairs = pairs.with_columns(entity=pl.Series(places(pairs["id"], ids))).filter(pl.col("entity") != NO_NUMBER)
+    names = pairs["type"].unique().sort()
+    if names.is_empty():
+        return None
+    return Types.of_pairs(tuple(names), pairs["entity"].to_numpy(), places(pairs["type"], names), len(ids))
+
+
+def unused_types(pairs: pl.DataFrame | None, ids: pl.Series) -> int:
+    """How many ids have types but stand in no fact."""
+    return 0 if pairs is None else _unused(ids, pairs.unique("id"))
 
 
 def _vocabulary(kind: Kind, ids: pl.Series, texts: pl.DataFrame | None) -> Vocabulary:

@@ -8,7 +8,7 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from cear.core.errors import DataError
 from cear.core.files import read_json, write_json
 from cear.core.types import SPLITS, Ragged, Split
 from cear.data.draft import FACT, ReadOptions
+from cear.data.entity_types import TypeFacts, Types
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.mentions import Mentions
 from cear.data.report import Reading, ReadReport
@@ -26,7 +27,7 @@ from cear.data.vocabulary import Vocabulary
 
 log = logging.getLogger("cear.data")
 
-READER_VERSION = 3  # raise it whenever a reader would make something else of the same files
+READER_VERSION = 4  # raise it whenever a reader would make something else of the same files
 LINK = {"subject": pl.Int64, "object": pl.Int64}
 CACHED_FROM_BYTES = 16_000_000  # a smaller source is read as fast as its cache
 
@@ -108,7 +109,8 @@ def _tables(kb: KnowledgeBase) -> dict[str, pl.DataFrame]:
     tables = {"entities.parquet": kb.entities.table, "relations.parquet": kb.relations.table}
     for split in SPLITS:
         tables[f"{split}.parquet"] = pl.DataFrame(kb.facts(split), schema=dict.fromkeys(FACT, pl.Int64))
-    return tables if kb.mentions is None else tables | _mention_tables(kb.mentions)
+    mentions = {} if kb.mentions is None else _mention_tables(kb.mentions)
+    return tables | mentions | ({} if kb.types is None else _type_tables(kb.types))
 
 
 def _mention_tables(mentions: Mentions) -> dict[str, pl.DataFrame]:
@@ -120,11 +122,19 @@ def _mention_tables(mentions: Mentions) -> dict[str, pl.DataFrame]:
     return {"things.parquet": things, "mentions.parquet": members, **links}
 
 
+def _type_tables(types: Types) -> dict[str, pl.DataFrame]:
+    pairs = pl.DataFrame({"entity": types.of_entity.rows, "type": types.of_entity.values})
+    names = pl.DataFrame({"name": pl.Series(types.names, dtype=pl.String)})
+    if types.facts is not None:
+        names = names.with_columns(object=types.facts.objects, relation=types.facts.relation)
+    return {"types.parquet": names, "types-of-entities.parquet": pairs}
+
+
 def _knowledge_base(folder: Path, name: str) -> KnowledgeBase:
     entities = Vocabulary("entity", pl.read_parquet(folder / "entities.parquet"))
     relations = Vocabulary("relation", pl.read_parquet(folder / "relations.parquet"))
     facts = {split: pl.read_parquet(folder / f"{split}.parquet").to_numpy() for split in SPLITS}
-    return KnowledgeBase(name, entities, relations, facts, _mentions(folder))
+    return KnowledgeBase(name, entities, relations, facts, _mentions(folder), _types(folder, len(entities)))
 
 
 def _mentions(folder: Path) -> Mentions | None:
@@ -134,6 +144,17 @@ def _mentions(folder: Path) -> Mentions | None:
     files: dict[Split, Path] = {split: folder / f"{split}-links.parquet" for split in SPLITS}
     ends = {split: pl.read_parquet(file).to_numpy() for split, file in files.items() if file.exists()}
     return Mentions(Ragged.of_counts(counts.to_numpy(), members.to_numpy()), ends)
+
+
+def _types(folder: Path, n_entities: int) -> Types | None:
+    if not (folder / "types.parquet").exists():
+        return None
+    names, pairs = (pl.read_parquet(folder / f"{name}.parquet") for name in ("types", "types-of-entities"))
+    entity, kind = (pairs[column].to_numpy() for column in ("entity", "type"))
+    types = Types.of_pairs(tuple(names["name"]), entity, kind, n_entities)
+    if "relation" not in names.columns:
+        return types
+    return replace(types, facts=TypeFacts(int(names["relation"][0]), names["object"].to_numpy()))
 
 
 def _sum(file: Path) -> str:

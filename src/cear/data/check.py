@@ -14,6 +14,7 @@ from cear.data.checks.leaks import leaks
 from cear.data.checks.mentions import several_mentions
 from cear.data.checks.names import namesakes, unnamed
 from cear.data.checks.splits import empty_splits, repeated_facts, shared_facts, unseen
+from cear.data.checks.types import typed
 from cear.data.findings import Finding, Findings
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.reading import read
@@ -28,6 +29,7 @@ CHECKS: tuple[Callable[[KnowledgeBase], Iterator[Finding]], ...] = (
     shared_facts,
     unseen,
     several_mentions,
+    typed,
     leaks,
 )
 

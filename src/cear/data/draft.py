@@ -75,6 +75,9 @@ class Draft:
     """The entities in the order of their integers, where the data itself fixes it."""
     relation_ids: pl.Series | None = None
     mentions: DraftMentions | None = None
+    types: pl.DataFrame | None = None  # columns "id" and "type", a row for each type that the data says of an entity
+    typed_by: str | None = None
+    """The relation by which facts say what type their subject has, where they do."""
     skipped: tuple[BadLine, ...] = ()
     duplicate_facts: int = 0
     """Repeated facts that the reader itself has dropped already."""

@@ -11,6 +11,7 @@ import numpy as np
 from cear.core.counting import starts_run
 from cear.core.errors import DataError
 from cear.core.types import SPLITS, Bools, Ints, Queries, Ragged, Split
+from cear.data.entity_types import Types
 from cear.data.mentions import Mentions
 from cear.data.vocabulary import Vocabulary
 
@@ -36,15 +37,19 @@ class KnowledgeBase:
         relations: Vocabulary,
         splits: Mapping[Split, Ints],
         mentions: Mentions | None = None,
+        types: Types | None = None,
     ) -> None:
         self.name = name
         self.entities = entities
         self.relations = relations
         self.mentions = mentions
+        self.types = types
         self._facts = {split: self._checked(split, splits.get(split)) for split in SPLITS}
         self._known: dict[tuple[frozenset[Split], bool], KnownAnswers] = {}
         if mentions is not None:
             mentions.check(self._facts, self.n_entities)
+        if types is not None:
+            types.check(self.n_entities)
 
     def __repr__(self) -> str:
         sizes = " / ".join(f"{len(self.facts(split)):,}" for split in SPLITS)
@@ -97,9 +102,19 @@ class KnowledgeBase:
             self._known.setdefault(key, self._known_mentions(*splits) if key[1] else self._known_facts(*splits))
         return self._known[key]
 
+    def with_facts(self, splits: Mapping[Split, Ints], mentions: Mentions | None = None) -> KnowledgeBase:
+        """The same entities, relations and types with these facts; a type that only a missing fact says is gone."""
+        train = splits.get("train", np.zeros((0, 3), np.int64))
+        types = None if self.types is None else self.types.said_in(train)
+        return KnowledgeBase(self.name, self.entities, self.relations, splits, mentions, types)
+
+    def with_types(self, types: Types | None) -> KnowledgeBase:
+        """The same knowledge base with these types instead of its own."""
+        return KnowledgeBase(self.name, self.entities, self.relations, self._facts, self.mentions, types)
+
     @cached_property
     def digest(self) -> str:
-        """A hash of all content: ids, names, descriptions, mentions, facts. The KB's own name is not content."""
+        """A hash of all content: ids, names, descriptions, mentions, types, facts. The KB's own name is not content."""
         hashed = hashlib.sha256()
         for content in self._content():
             # The length keeps neighbours apart: "ab" + "c" is not "a" + "bc".
@@ -125,6 +140,8 @@ class KnowledgeBase:
             yield self.facts(split).astype("<i8").tobytes()
         if self.mentions is not None:
             yield from self.mentions.content()
+        if self.types is not None:
+            yield from self.types.content()
 
     def _checked(self, split: Split, facts: Ints | None) -> Ints:
         facts = np.zeros((0, 3), np.int64) if facts is None else np.array(facts, np.int64, order="C")

@@ -44,7 +44,8 @@ LAYOUTS: tuple[Layout, ...] = (
     ),
     Layout(
         "folder",
-        "a folder with train.txt or train.tsv, and perhaps valid, test, entity2text.txt, relation2text.txt",
+        "a folder with train.txt or train.tsv, and perhaps valid, test, entity2text.txt, relation2text.txt, "
+        "entity2types.txt",
         folder.recognises,
         folder.read,
     ),

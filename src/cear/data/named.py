@@ -33,11 +33,13 @@ class Named:
     """What a download fetches."""
     archive: str | None = None
     """The address of an archive too large to be fetched unasked-for; the user unpacks it."""
+    home: str | None = None
+    """Where its authors publish it, in files of another layout than ours; the user makes the folder."""
 
     @property
     def embedded(self) -> bool:
         """Whether it ships with us."""
-        return not self.files and self.archive is None
+        return not self.files and self.archive is None and self.home is None
 
 
 NAMED: dict[str, Named] = {
@@ -103,6 +105,15 @@ NAMED: dict[str, Named] = {
                 "91b1de5585d686ed31498d50f1c4eed44ba9486dffbbcc0c28927ac884184918",
             ),
         ),
+    ),
+    "fb15k-237-n": Named(
+        "FB15K-237-N (Lv et al. 2022), FB15K-237 without the facts of mediator nodes, with facts that people judged",
+        text="name, description",  # "Paris, capital and largest city of France"
+        home="https://github.com/THU-KEG/PKGC",
+    ),
+    "codex-m": Named(
+        "CoDEx-M (Safavi and Koutra 2020), of Wikidata, with types of entities and facts that people judged false",
+        home="https://github.com/tsafavi/codex",
     ),
     "reverb45k": Named(
         "ReVerb45K (CaRe, Gupta et al. 2019), an open knowledge base with gold clusters of mentions",

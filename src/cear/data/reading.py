@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from cear.core.errors import DataError
-from cear.data.assembling import assemble
+from cear.data.assembling import assemble, types_of, unused_types
 from cear.data.cache import cached
 from cear.data.draft import ReadOptions, TextRule, Variant
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.layouts import recognise
+from cear.data.readers.types import read_types
 from cear.data.report import Reading, ReadReport
 from cear.data.sources import find_source
 
@@ -18,6 +21,7 @@ log = logging.getLogger("cear.data")
 
 _DEFAULTS = ReadOptions()
 _EXAMPLES = 5
+UNUSED_TYPES = "ids with types that no fact names"
 
 
 def load(
@@ -33,6 +37,7 @@ def load(
     valid_share: float = _DEFAULTS.valid_share,
     test_share: float = _DEFAULTS.test_share,
     variant: Variant = _DEFAULTS.variant,
+    types: str | Path | None = None,
 ) -> KnowledgeBase:
     """The knowledge base of a named data set or of a path; see `read` for the arguments."""
     return read(
@@ -47,6 +52,7 @@ def load(
         valid_share=valid_share,
         test_share=test_share,
         variant=variant,
+        types=types,
     ).kb
 
 
@@ -63,6 +69,7 @@ def read(
     valid_share: float = _DEFAULTS.valid_share,
     test_share: float = _DEFAULTS.test_share,
     variant: Variant = _DEFAULTS.variant,
+    types: str | Path | None = None,
 ) -> Reading:
     """The knowledge base of a named data set or of a path, with a report of what was left out.
 
@@ -79,21 +86,22 @@ def read(
         valid_share: the share of such facts that goes to valid.
         test_share: the share of such facts that goes to test.
         variant: which training file of OLPBENCH is read, `"thorough"`, `"basic"` or `"simple"`.
+        types: a file of types, an id and its types joined by " | " a line, that counts instead of the data's own.
 
     """
     found = find_source(source, like=like, download=download)
     options = ReadOptions(text or found.text, skip_bad_lines, seed, valid_share, test_share, variant)
     called = name or found.name
-    if cache:
-        return cached(found.path, options, called, lambda: _read(found.path, options, called))
-    return _read(found.path, options, called)
+    make = partial(_read, found.path, options, called)
+    reading = cached(found.path, options, called, make) if cache else make()
+    return reading if types is None else _with_types(reading, Path(types), skip_bad_lines=skip_bad_lines)
 
 
 def _read(path: Path, options: ReadOptions, name: str) -> Reading:
     layout = recognise(path)
     draft = layout.read(path, options)
     assembled = assemble(draft, name)
-    unused = assembled.unused_mentions
+    unused = {"mentions that no fact names": assembled.unused_mentions, UNUSED_TYPES: assembled.unused_types}
     if not len(assembled.kb.facts("train")):
         raise DataError(f"{path} has no training facts, so nothing can be learned from it.")
     if draft.skipped:
@@ -106,6 +114,23 @@ def _read(path: Path, options: ReadOptions, name: str) -> Reading:
             skipped_examples=tuple(str(line) for line in draft.skipped[:_EXAMPLES]),
             duplicate_facts=assembled.duplicate_facts,
             unused_texts=assembled.unused_texts,
-            left_out=dict(draft.left_out) | ({"mentions that no fact names": unused} if unused else {}),
+            left_out=dict(draft.left_out) | {what: count for what, count in unused.items() if count},
+        ),
+    )
+
+
+def _with_types(reading: Reading, path: Path, *, skip_bad_lines: bool) -> Reading:
+    """A reading with the types of a user's own file; what of the file was left out is told like the rest."""
+    table, kb, report = read_types(path, skip_bad_lines=skip_bad_lines), reading.kb, reading.report
+    ids = kb.entities.table["id"]
+    unused = unused_types(table.rows, ids)
+    left_out = {what: count for what, count in report.left_out.items() if what != UNUSED_TYPES}
+    return Reading(
+        kb.with_types(types_of(table.rows, ids)),
+        replace(
+            report,
+            skipped_lines=report.skipped_lines + len(table.skipped),
+            skipped_examples=(*report.skipped_examples, *map(str, table.skipped))[:_EXAMPLES],
+            left_out=left_out | ({UNUSED_TYPES: unused} if unused else {}),
         ),
     )

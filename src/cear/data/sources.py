@@ -73,7 +73,9 @@ def _named_folder(name: str, *, download: bool) -> Path:
 
 def _or_else(name: str) -> str:
     """What else helps when a data set is not on this machine."""
-    archive = NAMED[name].archive
+    archive, home = NAMED[name].archive, NAMED[name].home
+    if home:
+        return f"make that folder by hand of what {home} publishes: we know no address to download its files from"
     return f"unpack {archive} there" if archive else "allow its download (download=True, --download)"
 
 

@@ -100,7 +100,7 @@ class HalfOfValid:
         """The facts whose answers are right in a list: those of training and of the half to learn from."""
         valid = self.kb.facts("valid")[self._learned]
         facts = np.concatenate([self.kb.facts("train"), valid])
-        return KnowledgeBase(self.kb.name, self.kb.entities, self.kb.relations, {"train": facts})
+        return self.kb.with_facts({"train": facts})
 
     @property
     def choosing(self) -> Ints:

@@ -53,10 +53,16 @@ def _read_text(path: Path, options: ReadOptions) -> Table:
     return read_table(path, shape, skip_bad_lines=options.skip_bad_lines)
 
 
+def first_fields(path: Path, shape: Shape) -> list[str]:
+    """The fields of a file's first line."""
+    lines = first_lines(path, 1)
+    fields = csv.reader(lines) if shape.quoted else (line.split(shape.separator) for line in lines)
+    return next(iter(fields), [])
+
+
 def _header(path: Path, shape: Shape) -> tuple[str, ...] | None:
     """The columns that the first line names, or None when that line is a fact already."""
-    first = next(csv.reader(first_lines(path, 1), delimiter=shape.separator), [])
-    columns = tuple(HEADERS.get(field.strip().lower(), "") for field in first)
+    columns = tuple(HEADERS.get(field.strip().lower(), "") for field in first_fields(path, shape))
     return columns if sorted(columns) == sorted(FACT) else None
 
 

@@ -9,6 +9,7 @@ from cear.core.types import SPLITS, Split
 from cear.data.draft import FACT, Draft, ReadOptions
 from cear.data.lines import Shape
 from cear.data.readers.texts import read_texts
+from cear.data.readers.types import read_folder_types
 from cear.data.tables import Table, read_table
 
 STEMS: dict[Split, tuple[str, ...]] = {"train": ("train",), "valid": ("valid", "dev"), "test": ("test",)}
@@ -21,17 +22,19 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Draft:
-    """The facts and texts of a folder; valid and test may be absent."""
+    """The facts, texts and types of a folder; valid and test may be absent."""
     skip = options.skip_bad_lines
     files = {split: file for split in SPLITS if (file := facts_file(path, split))}
     tables = {split: _facts(file, skip_bad_lines=skip) for split, file in files.items()}
     entities = read_texts(path, "entity", rule=options.text, skip_bad_lines=skip)
     relations = read_texts(path, "relation", rule="name", skip_bad_lines=skip)
-    every = [*tables.values(), *(texts for texts in (entities, relations) if texts)]
+    types = read_folder_types(path, skip_bad_lines=skip)
+    every = [*tables.values(), *(table for table in (entities, relations, types) if table)]
     return Draft(
         splits={split: table.rows.select(FACT) for split, table in tables.items()},
         entity_texts=entities.rows if entities else None,
         relation_texts=relations.rows if relations else None,
+        types=types.rows if types else None,
         skipped=tuple(line for table in every for line in table.skipped),
     )
 

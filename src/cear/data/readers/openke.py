@@ -8,6 +8,7 @@ from cear.core.types import SPLITS
 from cear.data.draft import FACT, Draft, ReadOptions
 from cear.data.readers.numbered import read_facts, read_ids
 from cear.data.readers.texts import read_texts
+from cear.data.readers.types import read_folder_types
 
 VOCABULARIES = ("entity2id.txt", "relation2id.txt")
 ROW = ("subject", "object", "relation")  # OpenKE's order
@@ -26,12 +27,14 @@ def read(path: Path, options: ReadOptions) -> Draft:
     facts = {split: read_facts(file, ROW, entities, relations, skip_bad_lines=skip) for split, file in files.items()}
     texts = read_texts(path, "entity", rule=options.text, skip_bad_lines=skip)
     relation_texts = read_texts(path, "relation", rule="name", skip_bad_lines=skip)
-    tables = [*facts.values(), *(table for table in (texts, relation_texts) if table)]
+    types = read_folder_types(path, skip_bad_lines=skip)
+    tables = [*facts.values(), *(table for table in (texts, relation_texts, types) if table)]
     return Draft(
         splits={split: table.rows.select(FACT) for split, table in facts.items()},
         entity_texts=texts.rows if texts else None,
         relation_texts=relation_texts.rows if relation_texts else None,
         entity_ids=entities.names,
         relation_ids=relations.names,
+        types=types.rows if types else None,
         skipped=tuple(line for table in tables for line in table.skipped),
     )

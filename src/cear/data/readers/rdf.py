@@ -1,4 +1,4 @@
-"""N-Triples and Turtle: links between IRIs are facts, labels are names, comments are descriptions."""
+"""N-Triples and Turtle: links between IRIs are facts, labels names, comments descriptions; `rdf:type` says types."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import polars as pl
 from cear.core.errors import DataError
 from cear.data.draft import FACT, TEXT, Draft, ReadOptions
 from cear.data.splitting import split_facts
+from cear.data.type_facts import RDF_TYPE
 
 SUFFIXES = (".nt", ".ttl")
 
@@ -33,6 +34,7 @@ def read(path: Path, options: ReadOptions) -> Draft:
         splits,
         entity_texts=_texts(pl.concat([facts["subject"], facts["object"]]), *texts, camel_case=False),
         relation_texts=_texts(facts["relation"], *texts, camel_case=True),
+        typed_by=RDF_TYPE,
         skipped=tuple(found.bad),
         duplicate_facts=facts.height - sum(split.height for split in splits.values()),
         left_out={

@@ -1,8 +1,11 @@
-"""Filtered ranks with stated tie rules, measures, intervals, paired tests, and a check for leaks."""
+"""Filtered ranks with stated tie rules, measures, intervals, paired tests, a check for leaks; completions."""
 
 from cear.evaluation.asking import Asked, evaluate, sample_facts, valid_mrr
+from cear.evaluation.calibration import Calibration, ReliabilityBin, calibration_by_relation, wilson_interval
+from cear.evaluation.completion import PRECISIONS, TOPS, CompletionSummary, Proposed, Top
 from cear.evaluation.evaluation import Evaluation, Intervals, Summary
 from cear.evaluation.frames import about, from_frame, read_ranks, to_frame, write_ranks
+from cear.evaluation.judged import Judgement, average_precision, best_threshold, roc_auc
 from cear.evaluation.leaks import LeakReport, find_equal_score_leak, refuse_leaks
 from cear.evaluation.measures import MRR, STANDARD, Hits, Measure, measure
 from cear.evaluation.ranking import Golds, as_mentions, rank, rank_all, rank_rows, rank_under_filters
@@ -11,19 +14,30 @@ from cear.evaluation.significance import Difference, compare
 
 __all__ = [
     "MRR",
+    "PRECISIONS",
     "STANDARD",
+    "TOPS",
     "Asked",
+    "Calibration",
+    "CompletionSummary",
     "Difference",
     "Evaluation",
     "Golds",
     "Hits",
     "Intervals",
+    "Judgement",
     "LeakReport",
     "Measure",
+    "Proposed",
+    "ReliabilityBin",
     "ScoresEntities",
     "Summary",
+    "Top",
     "about",
     "as_mentions",
+    "average_precision",
+    "best_threshold",
+    "calibration_by_relation",
     "checked_scores",
     "compare",
     "evaluate",
@@ -36,8 +50,10 @@ __all__ = [
     "rank_under_filters",
     "read_ranks",
     "refuse_leaks",
+    "roc_auc",
     "sample_facts",
     "to_frame",
     "valid_mrr",
+    "wilson_interval",
     "write_ranks",
 ]

@@ -1,4 +1,4 @@
-"""Resampling of distinct queries: bootstrap means, and means under random signs.
+"""Resampling of distinct queries: bootstrap means, the first places of a bootstrap, and means under random signs.
 
 Facts that share a query ⟨s, r, ?⟩ share its ranking, so their ranks rise and fall together. They are one cluster,
 drawn whole or not at all: intervals over facts or ranks taken one by one would be too narrow.
@@ -6,13 +6,13 @@ drawn whole or not at all: intervals over facts or ranks taken one by one would 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from cear.core.types import Queries
+from cear.core.types import Bools, Ints, Queries
 
 Values = npt.NDArray[np.float64]
 
@@ -39,13 +39,40 @@ class Clusters:
 
 def bootstrap_means(clusters: Clusters, *, resamples: int, seed: int) -> Values:
     """The means of as many clusters drawn with replacement: their sum over their size, (resample, column)."""
-    rng, count = np.random.default_rng(seed), len(clusters)
     means = []
-    for rows in _chunks(resamples, count):
-        drawn = rng.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
-        times = np.bincount(drawn.reshape(-1), minlength=rows * count).reshape(rows, count).astype(np.float64)
+    for draws in draw_clusters(len(clusters), resamples=resamples, seed=seed):
+        times = draws.astype(np.float64)
         means.append(times @ clusters.sums / (times @ clusters.sizes)[:, None])
     return np.concatenate(means)
+
+
+def bootstrap_tops(cluster: Ints, right: Bools, tops: Sequence[int], *, resamples: int, seed: int) -> Values:
+    """How many of the first n are right, for each n of `tops`, in each resample of clusters, (resample, top).
+
+    The rows come best first; `cluster` numbers that of each row from 0. A row stands there as often as its cluster is
+    drawn, and the order stays: so one sorting serves all resamples.
+    """
+    draws = draw_clusters(int(cluster.max()) + 1, resamples=resamples, seed=seed)
+    return np.stack([_right_at(times, cluster, right, tops) for block in draws for times in block])
+
+
+def _right_at(times: Ints, cluster: Ints, right: Bools, tops: Sequence[int]) -> Values:
+    """How many of the first n are right when each cluster stands there so many times, (top,)."""
+    copies = times[cluster[: 2 * max(tops)]]  # a row has one copy on average, so these fill the places nearly always
+    if copies.sum() < max(tops):
+        copies = times[cluster]
+    places, hits = np.cumsum(copies), np.cumsum(copies * right[: len(copies)])
+    # The n-th place may be amid the copies of one row. Along these the hits rise with the places, or stay.
+    found: Values = np.interp(tops, np.append(0, places), np.append(0, hits))
+    return found
+
+
+def draw_clusters(clusters: int, *, resamples: int, seed: int) -> Iterator[Ints]:
+    """How often each is drawn when as many as there are get drawn with replacement, blocks of (resample, cluster)."""
+    rng = np.random.default_rng(seed)
+    for rows in _chunks(resamples, clusters):
+        drawn = rng.integers(0, clusters, (rows, clusters)) + clusters * np.arange(rows)[:, None]
+        yield np.bincount(drawn.reshape(-1), minlength=rows * clusters).reshape(rows, clusters)
 
 
 def sign_flip_means(clusters: Clusters, *, resamples: int, seed: int) -> Values:

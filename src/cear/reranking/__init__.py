@@ -4,11 +4,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cear.reranking.cross_encoder import CrossEncoderConfig, CrossEncoderReranker
-from cear.reranking.features import stage1_features
+from cear.reranking.features import log_probabilities, stage1_features
 from cear.reranking.fusion import STAGE2_ALONE, Fusion, choose_fusion
 from cear.reranking.kg_bert import KgBertReranker, KgBertRerankerConfig
 from cear.reranking.learned import WEIGHTS, LearnedReranker
-from cear.reranking.reranker import LearnsFrom, Phase, Reranker, RerankerConfig, Trainable, Upstream
+from cear.reranking.outsiders import OldEntitiesAlone, rereading
+from cear.reranking.reranker import (
+    STAGE1_INPUTS,
+    GroupsInputs,
+    LearnsFrom,
+    Phase,
+    Reranker,
+    RerankerConfig,
+    RereadsEntities,
+    Trainable,
+    Upstream,
+)
 from cear.reranking.sequence import SequenceConfig, SequenceReranker
 from cear.reranking.task import Examples, Stage2Task, Trained, train_phases
 from cear.reranking.wide import EndToEndConfig, WideConfig, WideReranker
@@ -18,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RERANKERS",
+    "STAGE1_INPUTS",
     "STAGE2_ALONE",
     "WEIGHTS",
     "AnyReranker",
@@ -26,13 +38,16 @@ __all__ = [
     "EndToEndConfig",
     "Examples",
     "Fusion",
+    "GroupsInputs",
     "KgBertReranker",
     "KgBertRerankerConfig",
     "LearnedReranker",
     "LearnsFrom",
+    "OldEntitiesAlone",
     "Phase",
     "Reranker",
     "RerankerConfig",
+    "RereadsEntities",
     "SequenceConfig",
     "SequenceReranker",
     "Stage2Task",
@@ -43,6 +58,8 @@ __all__ = [
     "WideReranker",
     "choose_fusion",
     "load_reranker",
+    "log_probabilities",
+    "rereading",
     "stage1_features",
     "train_phases",
 ]

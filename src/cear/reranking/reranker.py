@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from cear.texts import EMBEDDED
 from cear.training import Schedule
 
 CONFIG = "reranker.json"  # the settings of a saved re-ranker
+STAGE1_INPUTS = "stage 1"  # the group of inputs that is Stage 1's scores
 
 LearnsFrom = Literal["retrieved", "drawn", "nothing"]
 
@@ -32,6 +33,25 @@ class Reranker(Protocol):
 
     def rerank(self, lists: Lists, *, progress: Progress = silent) -> Floats:
         """A score for each candidate, (query, candidate), higher is better; -inf where a list is padded."""
+
+
+@runtime_checkable
+class GroupsInputs(Reranker, Protocol):
+    """A re-ranker whose inputs come in groups, so that it can say what each of them does."""
+
+    def input_groups(self) -> tuple[str, ...]:
+        """The names of the groups; `STAGE1_INPUTS` for Stage 1's scores."""
+
+    def rerank_without(self, lists: Lists, group: str) -> Floats:
+        """The scores, as `rerank` gives them, when every candidate has the average of a group in its place."""
+
+
+@runtime_checkable
+class RereadsEntities(Reranker, Protocol):
+    """A re-ranker that reads entities which came after its training, and learns nothing anew."""
+
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Reranker:
+        """The same over `kb`: its own knowledge base with new entities, from number `first_new` on, and their facts."""
 
 
 class Trainable(Reranker, Protocol):

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cear.retrieval.behind import NewcomersBehind, with_new_entities
 from cear.retrieval.complex import ComplEx, ComplExConfig
 from cear.retrieval.conve import ConvE, ConvEConfig
 from cear.retrieval.coper_conve import CoPERConvE, CoPERConvEConfig
@@ -41,7 +42,16 @@ from cear.retrieval.kg_bert import (
 from cear.retrieval.listed import ListedRetriever, ListsConfig, Rankings, encoded_id, is_parquet, read_rankings
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
 from cear.retrieval.pykeen_weights import export_pykeen, has_pykeen_model
-from cear.retrieval.retriever import Fitted, Retriever, RetrieverConfig, SearchesItself, SlowToRank, learned
+from cear.retrieval.retriever import (
+    Fitted,
+    GivesReasons,
+    Retriever,
+    RetrieverConfig,
+    SearchesItself,
+    SlowToRank,
+    TakesNewEntities,
+    learned,
+)
 from cear.retrieval.rotate import RotatE, RotatEConfig
 from cear.retrieval.rules import (
     Atom,
@@ -90,6 +100,7 @@ __all__ = [
     "FactReader",
     "FiredRule",
     "Fitted",
+    "GivesReasons",
     "GradientConfig",
     "ImportedConfig",
     "JudgedFacts",
@@ -99,6 +110,7 @@ __all__ = [
     "ListsConfig",
     "Loss",
     "LstmConfig",
+    "NewcomersBehind",
     "Rankings",
     "RelationPredictionConfig",
     "RelationPredictor",
@@ -118,6 +130,7 @@ __all__ = [
     "SideTraining",
     "SlowToRank",
     "SoftmaxLoss",
+    "TakesNewEntities",
     "TextConfig",
     "TextProjectionConfig",
     "TextScorer",
@@ -143,6 +156,7 @@ __all__ = [
     "save_rules",
     "top_k",
     "train_extreme_text",
+    "with_new_entities",
     "write_scorer",
 ]
 

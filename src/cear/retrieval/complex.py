@@ -16,10 +16,11 @@ from cear.core.types import Ints, Queries
 from cear.retrieval.distances import modulus
 from cear.retrieval.embeddings import Embeddings
 from cear.retrieval.gradient import GradientConfig
+from cear.retrieval.over_embeddings import OverEmbeddings
 from cear.retrieval.scorer import DotProductScorer
 
 
-class ComplEx(DotProductScorer):
+class ComplEx(OverEmbeddings, DotProductScorer):
     """Re⟨s, r, ō⟩ (Eq. 9): a diagonal bilinear form that can be asymmetric, of vectors wherever they come from."""
 
     def __init__(self, embeddings: Embeddings, rank: int) -> None:

@@ -8,16 +8,19 @@ import torch
 from pydantic import Field, PositiveInt, model_validator
 from torch import Tensor, nn
 
+from cear.core.context import Context
 from cear.core.devices import tensor
 from cear.core.types import Ints, Queries
+from cear.data import KnowledgeBase
 from cear.retrieval.embeddings import AnyEmbedding, Embeddings, RowsConfig
 from cear.retrieval.gradient import GradientConfig, RegularizerConfig
 from cear.retrieval.losses import AnyLoss, BceLoss
 from cear.retrieval.optimizers import OptimizerConfig
+from cear.retrieval.over_embeddings import OverEmbeddings
 from cear.retrieval.scorer import DotProductScorer
 
 
-class ImageScorer(DotProductScorer):
+class ImageScorer(OverEmbeddings, DotProductScorer):
     """A network reads an embedding as an image; behind it a query is a vector, and an entity one with its bias."""
 
     def __init__(self, embeddings: Embeddings, config: ConvESettings, *, relation_rank: int) -> None:
@@ -44,6 +47,13 @@ class ImageScorer(DotProductScorer):
     def relation_moduli(self, relations: Ints) -> Tensor:
         """|r|."""
         return self.relation(relations).abs()
+
+    def grown(self, kb: KnowledgeBase, first_new: int, context: Context) -> Self:
+        """A copy with vectors for new entities; their biases are the mean of all, and stay so."""
+        grown = super().grown(kb, first_new, context)
+        more = self.bias.detach().mean().expand(kb.n_entities - first_new)
+        grown.bias = nn.Parameter(torch.cat([self.bias.detach(), more]), requires_grad=False)
+        return grown
 
 
 class ConvE(ImageScorer):

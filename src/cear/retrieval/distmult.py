@@ -10,10 +10,11 @@ from torch import Tensor
 from cear.core.types import Ints, Queries
 from cear.retrieval.embeddings import Embeddings
 from cear.retrieval.gradient import GradientConfig
+from cear.retrieval.over_embeddings import OverEmbeddings
 from cear.retrieval.scorer import DotProductScorer
 
 
-class DistMult(DotProductScorer):
+class DistMult(OverEmbeddings, DotProductScorer):
     """A diagonal bilinear form; with reciprocal relations it is no longer bound to be symmetric."""
 
     def __init__(self, embeddings: Embeddings, rank: int) -> None:

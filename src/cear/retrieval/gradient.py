@@ -14,6 +14,7 @@ from cear.data import KnowledgeBase
 from cear.evaluation import valid_mrr
 from cear.retrieval.embeddings import AnyEmbedding, Embeddings, RowsConfig
 from cear.retrieval.losses import AnyLoss, SoftmaxLoss
+from cear.retrieval.objective import Objective
 from cear.retrieval.optimizers import OptimizerConfig
 from cear.retrieval.retriever import Fitted, RetrieverConfig
 from cear.retrieval.scorer import Scorer
@@ -73,13 +74,20 @@ class GradientConfig(ScheduleConfig, RetrieverConfig):
         """The weight of predicting relations; 0 for a scorer that has no such setting."""
         return float(getattr(self, "relation_prediction", 0.0))
 
+    @property
+    def objective(self) -> Objective:
+        """What its training minimises."""
+        return Objective(self.loss, self.regularizer.p, self.regularizer.weight, self.relations_weight)
+
     def preflight(self, kb: KnowledgeBase, context: Context) -> None:
         """Refuse what the embedding refuses."""
         self.embedding.preflight(kb, context)
 
     def build(self, kb: KnowledgeBase, context: Context) -> Scorer:
         """A fresh scorer for a knowledge base, on the device of the context."""
-        return self.scorer(self.embedding.build(kb, context)).to(context.device).eval()
+        scorer = self.scorer(self.embedding.build(kb, context)).to(context.device).eval()
+        scorer.objective = self.objective
+        return scorer
 
     def fit(self, kb: KnowledgeBase, folder: Path, context: Context) -> Fitted:
         """Train to the best on validation; resumes what `folder` holds."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -16,6 +16,9 @@ from cear.core.settings import Settings
 from cear.core.types import Candidates, Ints, Queries
 from cear.data import KnowledgeBase, KnownAnswers
 from cear.training import State
+
+if TYPE_CHECKING:
+    from cear.retrieval.rules.reasons import FiredRule  # rules are a plug-in, and plug-ins import this module
 
 
 class Retriever(Protocol):
@@ -48,6 +51,25 @@ class SlowToRank(Retriever, Protocol):
 
     def seconds_a_score(self) -> float:
         """The seconds that one entity of one query takes here and now, measured on a few."""
+
+
+@runtime_checkable
+class GivesReasons(Retriever, Protocol):
+    """A retriever that can say why: which rules speak for an answer."""
+
+    def reasons(self, entity: int, relation: int, answer: int, n: int | None = None) -> Sequence[FiredRule]:
+        """The n rules that speak most for `answer` as the answer of ⟨entity, relation, ?⟩, or all of them."""
+
+
+@runtime_checkable
+class TakesNewEntities(Retriever, Protocol):
+    """A retriever that ranks entities which came after its training, and learns nothing else anew."""
+
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Retriever:
+        """The same over `kb`, its own knowledge base with more entities, from number `first_new` on, and their facts.
+
+        Scores of old entities stay what they were wherever the new facts do not speak of them.
+        """
 
 
 @dataclass(frozen=True, eq=False)

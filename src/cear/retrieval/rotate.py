@@ -12,10 +12,10 @@ from cear.core.types import Ints, Queries
 from cear.retrieval.complex import multiply
 from cear.retrieval.distances import Distance, DistanceConfig, modulus
 from cear.retrieval.embeddings import Embeddings
-from cear.retrieval.scorer import Scorer
+from cear.retrieval.over_embeddings import OverEmbeddings
 
 
-class RotatE(Scorer):
+class RotatE(OverEmbeddings):
     """Norm 1 sums the moduli of the complex coordinates, as the authors' code does; norm 2 is Euclidean."""
 
     def __init__(self, embeddings: Embeddings, rank: int, distance: Distance) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from cear.core.devices import device_of
 from cear.core.errors import ConfigError
 from cear.core.types import Ints, Queries
+from cear.retrieval.objective import Objective
 
 
 class Scorer(nn.Module, ABC):
@@ -19,6 +20,9 @@ class Scorer(nn.Module, ABC):
     A subclass says two things that must agree: `score` of given facts, and `score_all` of every entity as the answer
     of a query. Integers come as arrays; what has the vectors makes tensors of them, on its device.
     """
+
+    objective: Objective = Objective()
+    """What its training minimised, where that is known: vectors of new entities are found by it, too."""
 
     def __init__(self, n_entities: int, n_relations: int) -> None:
         super().__init__()

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from cear.core.context import Context
-from cear.core.devices import computing, tensor
-from cear.core.types import Ints
+from cear.core.devices import computing
 from cear.data import KnowledgeBase
 from cear.retrieval.batches import Batch, TrainingQueries, subsampling_weights
+from cear.retrieval.objective import lp_norm, relation_loss
 from cear.retrieval.optimizers import build_optimizer
 from cear.retrieval.scorer import Scorer
 from cear.training import Part, seeded, set_rates
@@ -104,26 +103,3 @@ class Stage1Task(QueryTask):
         if config.relations_weight:
             loss = loss + share * config.relations_weight * relation_loss(self.model, facts)
         return loss
-
-
-def lp_norm(scorer: Scorer, facts: Ints, p: float) -> Tensor:
-    """Mean over facts of Σ |s|ᵖ + |r|ᵖ + |o|ᵖ; p = 3 is the nuclear 3-norm (Lacroix et al. 2018, Eq. 5).
-
-    Each embedding is looked up once and counted as often as the facts use it.
-    """
-    entities, entity_counts = np.unique(facts[:, [0, 2]], return_counts=True)
-    relations, relation_counts = np.unique(facts[:, 1], return_counts=True)
-    of_entities = _counted(scorer.entity_moduli(entities).pow(p).sum(-1), entity_counts)
-    of_relations = _counted(scorer.relation_moduli(relations).pow(p).sum(-1), relation_counts)
-    return (of_entities + of_relations) / len(facts)
-
-
-def _counted(values: Tensor, counts: Ints) -> Tensor:
-    """The sum of values, each as often as it counts."""
-    return torch.dot(values, tensor(counts.astype(np.float32), values.device))
-
-
-def relation_loss(scorer: Scorer, facts: Ints) -> Tensor:
-    """Mean over facts of -log P(r | s, o) (Chen et al. 2021, Eq. 3)."""
-    scores = scorer.score_relations(facts).float()
-    return nn.functional.cross_entropy(scores, tensor(facts[:, 1], scores.device))

@@ -10,10 +10,10 @@ from torch import Tensor
 from cear.core.types import Ints, Queries
 from cear.retrieval.distances import Distance, DistanceConfig
 from cear.retrieval.embeddings import Embeddings
-from cear.retrieval.scorer import Scorer
+from cear.retrieval.over_embeddings import OverEmbeddings
 
 
-class TransE(Scorer):
+class TransE(OverEmbeddings):
     """A relation is a translation; the score is minus the distance that remains."""
 
     def __init__(self, embeddings: Embeddings, rank: int, distance: Distance) -> None:

@@ -7,7 +7,7 @@ from cear.texts.lines import texts
 from cear.texts.sequences import TokenBatch, read_in_batches
 from cear.texts.surface import SurfaceForms, cut, surface_forms, surround, tokens_of
 from cear.texts.tuned import KeptVectors, TunedVectors, learn_last
-from cear.texts.vectors import encode, pooled, text_vectors
+from cear.texts.vectors import TextReader, encode, pooled, text_vectors
 from cear.texts.words import numbered, words_of
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "PairForm",
     "SpecialTokens",
     "SurfaceForms",
+    "TextReader",
     "TokenBatch",
     "TunedVectors",
     "cut",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +15,13 @@ from cear.core.devices import tensor
 from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
 from cear.texts.encoders import load_encoder, positions
-from cear.texts.vectors import pooled
+from cear.texts.vectors import TextReader, pooled
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+
+_EMBEDDED = TextReader()
 
 
 class KeptVectors(nn.Module):
@@ -25,13 +29,19 @@ class KeptVectors(nn.Module):
 
     _vectors: Tensor
 
-    def __init__(self, vectors: Tensor) -> None:
+    def __init__(self, vectors: Tensor, reader: TextReader = _EMBEDDED) -> None:
+        """`reader` is who reads texts that come later."""
         super().__init__()
         self.register_buffer("_vectors", vectors, persistent=False)
+        self._reader = reader
 
     def forward(self, which: Tensor) -> Tensor:
         """The vectors of these texts, (…, width)."""
         return self._vectors[tensor(which, self._vectors.device)]
+
+    def extended(self, lines: Sequence[str]) -> KeptVectors:
+        """These vectors, and then those of more texts."""
+        return KeptVectors(torch.cat([self._vectors, self._reader(lines).to(self._vectors)]), self._reader)
 
 
 class TunedVectors(nn.Module):
@@ -60,7 +70,8 @@ class TunedVectors(nn.Module):
         self.encoder, self._tokenizer = load_encoder(encoder, dropout=dropout, seed=seed)
         _refuse_few_positions(encoder, positions(self.encoder), tokens)
         learn_last(self.encoder, layers)
-        self._rows: list[list[int]] = self._tokenizer(list(lines), truncation=True, max_length=tokens)["input_ids"]
+        self._cut = tokens
+        self._rows = self._tokens_of(lines)
         self.register_buffer("remembered", start.clone())
         self._fresh: tuple[Tensor, Tensor] | None = None  # the place of each text among those that are read, and these
         self.to(device)
@@ -93,6 +104,19 @@ class TunedVectors(nn.Module):
         """Read every text, as the encoder is now, and remember that."""
         self.eval()
         self.remembered.copy_(self._read(torch.arange(len(self._rows)), progress=progress))
+
+    @torch.no_grad()
+    def extended(self, lines: Sequence[str]) -> TunedVectors:
+        """A copy that remembers more texts, as the encoder reads them now."""
+        grown = copy.deepcopy(self).eval()
+        grown._rows = [*self._rows, *self._tokens_of(lines)]
+        read = grown._read(torch.arange(len(self._rows), len(grown._rows)))
+        grown.remembered = torch.cat([self.remembered, read.to(self.remembered)])
+        return grown
+
+    def _tokens_of(self, lines: Sequence[str]) -> list[list[int]]:
+        rows: list[list[int]] = self._tokenizer(list(lines), truncation=True, max_length=self._cut)["input_ids"]
+        return rows
 
     def save_pretrained(self, folder: Path) -> None:
         """Write encoder and tokenizer as Hugging Face reads them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from cear.core.progress import Progress, silent
 from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase, cache_root
 from cear.texts.batches import pack_by_tokens
-from cear.texts.encoders import load_encoder
+from cear.texts.encoders import EMBEDDED, load_encoder
 from cear.texts.lines import texts
 
 if TYPE_CHECKING:
@@ -26,6 +27,22 @@ if TYPE_CHECKING:
 
 _MAX_TOKENS = 4000  # in a batch
 _PART = 4096  # texts that are encoded and kept together: what an interruption may cost
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """Who reads texts that come later, as those before them were read; nothing of it is kept on disk."""
+
+    encoder: str = EMBEDDED
+    tokens: int = 48
+    """A text is cut to so many tokens."""
+    device: str = "cpu"
+    download: bool = False
+
+    def __call__(self, lines: Sequence[str]) -> Tensor:
+        """The unit vector of each text, (text, width), on the CPU."""
+        model, tokenizer = load_encoder(self.encoder, download=self.download)
+        return encode(lines, model, tokenizer, tokens=self.tokens, device=self.device).float().cpu().clone()
 
 
 def text_vectors(

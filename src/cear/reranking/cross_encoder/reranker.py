@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from torch import Tensor
@@ -24,7 +26,7 @@ class CrossEncoderReranker(OneByOne):
     """Reads a question and a candidate as a pair of texts, as its tokenizer writes pairs."""
 
     def __init__(self, kb: KnowledgeBase, config: CrossEncoderSettings, context: Context) -> None:
-        self._kb, self._text, self._width = kb, config.text, config.form_tokens
+        self._text, self._width = config.text, config.form_tokens
         self._classifier, self._tokenizer = load_cross_encoder(
             config.encoder, dropout=config.dropout, download=context.download
         )
@@ -32,7 +34,18 @@ class CrossEncoderReranker(OneByOne):
         _refuse_few_positions(config, positions(self._classifier.base_model), self._form.tokens)
         self._has_segments = getattr(self._classifier.config, "type_vocab_size", 0) > 1
         super().__init__(config, self._classifier, context)
-        names = kb.entities.table["name"].to_list() if config.text == "name" else texts(kb.entities)
+        self._read_names(kb)
+
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Self:
+        """The same, which reads the texts of new entities too."""
+        del first_new, context
+        grown = copy.copy(self)
+        grown._read_names(kb)
+        return grown
+
+    def _read_names(self, kb: KnowledgeBase) -> None:
+        names = kb.entities.table["name"].to_list() if self._text == "name" else texts(kb.entities)
+        self._kb = kb
         self._candidates = surround(tokens_of(names, self._tokenizer, self._width), _NOTHING, self._form.behind)
 
     def pair_lengths(self, queries: Queries, entities: Ints) -> Ints:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
+from typing import Self
 
 from torch import Tensor
 
@@ -24,6 +26,13 @@ class KgBertReranker(OneByOne):
         self._n_relations = kb.n_relations
         self.reader = FactReader(kb, config, context, encoder=config.encoder, dropout=config.dropout)
         super().__init__(config, self.reader.model, context)
+
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Self:
+        """The same, which reads the texts of new entities too."""
+        del first_new, context
+        grown = copy.copy(self)
+        grown.reader = self.reader.extended(kb)
+        return grown
 
     def pair_lengths(self, queries: Queries, entities: Ints) -> Ints:
         """The tokens of each fact, (pair,)."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -37,10 +38,20 @@ class SequenceReranker(LearnedReranker):
             config.encoder, init=config.init, dropout=config.dropout, seed=context.seed, download=context.download
         )
         super().__init__(config, CrossEntityModel(language_model, config, seed=context.seed), context)
+        self._positions = positions(language_model)
+        self._assembler = self._assembler_of(kb)
+
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Self:
+        """The same, which reads the texts of new entities too."""
+        del first_new, context
+        grown = copy.copy(self)
+        grown._assembler = self._assembler_of(kb)
+        return grown
+
+    def _assembler_of(self, kb: KnowledgeBase) -> Assembler:
+        config, special = self.config, special_tokens(self.tokenizer)
         forms = surface_forms(kb, self.tokenizer, width=config.form_tokens, text=config.text)
-        self._assembler = Assembler(
-            forms, special_tokens(self.tokenizer), width=config.form_tokens, positions=positions(language_model)
-        )
+        return Assembler(forms, special, width=config.form_tokens, positions=self._positions)
 
     def features(self, lists: Lists) -> Floats:
         """What Stage 1 says of each candidate, (list, candidate, feature)."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 import torch
 
@@ -9,17 +12,28 @@ from cear.candidates import Lists
 from cear.core.types import NO_ENTITY, Candidates, Floats, Ints
 from cear.data import KnowledgeBase
 from cear.reranking.features import stage1_features
+from cear.reranking.reranker import STAGE1_INPUTS
 from cear.reranking.wide.config import WideSettings
 from cear.reranking.wide.graph import N_GRAPH, GraphFeatures
 from cear.reranking.wide.shared import Reals
 
 N_STAGE1, N_EXTRA = 3, 4
+GRAPH = "graph counts"  # the name of their group
 
 
 def n_features(config: WideSettings, extra: int) -> int:
     """How many features describe a candidate: Stage 1's log-probability, then what is not switched off."""
     graph = (N_GRAPH + config.linked) * config.graph
     return 1 + (N_STAGE1 - 1) * config.scores + N_EXTRA * extra * config.extra_scores + graph
+
+
+def feature_groups(config: WideSettings, extra: Sequence[str]) -> dict[str, slice]:
+    """The columns of each group of features, in the order in which `WideFeatures` has them."""
+    sizes = {STAGE1_INPUTS: n_features(config.model_copy(update={"graph": False}), 0)}
+    sizes |= dict.fromkeys(extra if config.extra_scores else (), N_EXTRA)
+    sizes |= {GRAPH: N_GRAPH + config.linked} if config.graph else {}
+    ends = np.cumsum([0, *sizes.values()]).tolist()
+    return {name: slice(*span) for name, span in zip(sizes, pairwise(ends), strict=True)}
 
 
 class WideFeatures:

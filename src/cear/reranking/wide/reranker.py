@@ -15,16 +15,26 @@ from torch import Tensor
 from cear.candidates import Lists
 from cear.core.context import Context
 from cear.core.devices import device_of, tensor
-from cear.core.errors import ConfigError
+from cear.core.errors import ConfigError, UnknownName
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, Floats
+from cear.data import KnowledgeBase
 from cear.reranking.learned import LearnedReranker
 from cear.reranking.reranker import Phase, Upstream
+from cear.reranking.wide.averages import (
+    TEXTS,
+    VECTORS,
+    Hide,
+    averaged_rows,
+    hide_features,
+    hide_texts,
+    hide_vectors,
+)
 from cear.reranking.wide.config import EndToEndConfig, WideSettings
-from cear.reranking.wide.features import WideFeatures, n_features
+from cear.reranking.wide.features import WideFeatures, feature_groups, n_features
 from cear.reranking.wide.model import WideBatch, WideModel
-from cear.retrieval import DotProductScorer, Retriever
-from cear.texts import KeptVectors, TunedVectors, text_vectors, texts
+from cear.retrieval import DotProductScorer, Retriever, with_new_entities
+from cear.texts import KeptVectors, TextReader, TunedVectors, text_vectors, texts
 
 
 class WideReranker(LearnedReranker):
@@ -37,7 +47,8 @@ class WideReranker(LearnedReranker):
         self, upstream: Upstream, config: WideSettings, context: Context, *, later: EndToEndConfig | None = None
     ) -> None:
         """`later` is the last phase of its training, if there is one."""
-        self._kb, self._later = upstream.kb, later
+        self._kb, self._extra, self._later = upstream.kb, tuple(upstream.extra), later
+        self._hide: Hide | None = None
         self._vectors = _with_vectors(upstream.fold_retriever) if config.vectors else None
         self._texts: KeptVectors | TunedVectors | None = None
         self._texts_of_relations = torch.zeros(self._kb.n_relations, 0)
@@ -50,7 +61,8 @@ class WideReranker(LearnedReranker):
                 download=context.download,
                 progress=context.progress,
             )
-            self._texts = KeptVectors(entities).to(context.device)
+            reader = TextReader(config.encoder, config.text_tokens, context.device, context.download)
+            self._texts = KeptVectors(entities, reader).to(context.device)
         self._texts_of_relations = self._texts_of_relations.to(context.device)
         model = WideModel(
             config,
@@ -102,6 +114,17 @@ class WideReranker(LearnedReranker):
             opened._vectors = opened.model.stage1 = copy.deepcopy(self._vectors).requires_grad_(True)
         return opened
 
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Self:
+        """The same, which reads texts and vectors of new entities and counts their facts too."""
+        grown = copy.copy(self)
+        grown._kb = kb
+        grown.__dict__.pop("_features", None)  # which counts the facts of the old knowledge base
+        if self._texts is not None:
+            grown._texts = self._texts.extended(texts(kb.entities)[first_new:])
+        if self._vectors is not None:
+            grown._vectors = _with_vectors(with_new_entities(self._vectors, kb, first_new, context))
+        return grown
+
     def fit_normalizer(self, features: Floats) -> None:
         """Take the mean and deviation of each feature from the lists that it will learn from."""
         flat = torch.from_numpy(features).flatten(0, 1)
@@ -116,17 +139,47 @@ class WideReranker(LearnedReranker):
     def score(self, lists: Lists, features: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""
         with self._reading(lists):
-            device, entities = device_of(self.model), lists.candidates.entities
-            padded = entities == NO_ENTITY
-            batch = WideBatch(
-                tensor(lists.queries.relation, device),
-                *self._texts_of(lists),
-                tensor(features, device),
-                tensor(~padded, device) if padded.any() else None,
-                *self._vectors_of(lists),
-            )
-            scores: Tensor = self.model(batch)
+            batch = self._batch(lists, features)
+            scores: Tensor = self.model(batch if self._hide is None else self._hide(batch))
         return scores
+
+    def _batch(self, lists: Lists, features: Floats) -> WideBatch:
+        device, padded = device_of(self.model), lists.candidates.entities == NO_ENTITY
+        return WideBatch(
+            tensor(lists.queries.relation, device),
+            *self._texts_of(lists),
+            tensor(features, device),
+            tensor(~padded, device) if padded.any() else None,
+            *self._vectors_of(lists),
+        )
+
+    def input_groups(self) -> tuple[str, ...]:
+        """Stage 1, each retriever beside it, counts of the graph, text vectors, Stage-1 vectors: those it reads."""
+        vectors = {TEXTS: self._texts, VECTORS: self._vectors}
+        there = (name for name, read in vectors.items() if read is not None)
+        return (*feature_groups(self.config, self._extra), *there)
+
+    def rerank_without(self, lists: Lists, group: str) -> Floats:
+        """The scores when every candidate has the average of a group in its place."""
+        hiding = copy.copy(self)  # threads may share this one
+        hiding._hide = self._hiding(group)
+        return hiding.rerank(lists)
+
+    @torch.inference_mode()
+    def _hiding(self, group: str) -> Hide:
+        """What puts averages into the place of a group: those of training, or of a sample of it."""
+        if group not in self.input_groups():
+            known = ", ".join(self.input_groups())
+            raise UnknownName(f"This re-ranker has no group of inputs called {group!r}. It has: {known}.")
+        device, entities = device_of(self.model), averaged_rows(self._kb.n_entities)
+        if group == TEXTS and self._texts is not None:
+            text = self._texts(tensor(entities, device)).mean(0)
+            return hide_texts(torch.cat([text, self._texts_of_relations.mean(0)]), text)
+        if group == VECTORS and self._vectors is not None:
+            asked = self._kb.known("train").queries
+            query = self._vectors.query_vectors(asked[averaged_rows(len(asked))]).mean(0)
+            return hide_vectors(query, self._vectors.entity_vectors(entities).mean(0))
+        return hide_features(feature_groups(self.config, self._extra)[group], self.model.mean)
 
     def _texts_of(self, lists: Lists) -> tuple[Tensor | None, Tensor | None]:
         """The text vectors of queries (subject, relation) and of candidates, (list, …) and (list, candidate, …)."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cear.core.registry import union_of
 from cear.retrieval.embeddings.embedding import EmbeddingConfig, Embeddings, Vectors
 from cear.retrieval.embeddings.lstm import LstmConfig, LstmEmbeddings
-from cear.retrieval.embeddings.rows import Rows, RowsConfig, RowsEmbeddings
+from cear.retrieval.embeddings.rows import GrownRows, Rows, RowsConfig, RowsEmbeddings
 from cear.retrieval.embeddings.text import TextEmbeddings, TextProjectionConfig
 
 EMBEDDINGS: dict[str, type[EmbeddingConfig]] = {
@@ -29,6 +29,7 @@ __all__ = [
     "AnyEmbedding",
     "EmbeddingConfig",
     "Embeddings",
+    "GrownRows",
     "LstmConfig",
     "LstmEmbeddings",
     "Rows",

@@ -28,6 +28,10 @@ class Vectors(nn.Module):
         def __call__(self, index: Ints | Tensor | None) -> Tensor:
             """The vectors of these things, or of all of them for None."""
 
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Vectors:
+        """The vectors of the entities of `kb`: ours, and then those of the new ones, from number `first_new` on."""
+        raise NotImplementedError(f"{type(self).__name__} has no vectors for new entities.")
+
 
 class Embeddings(ABC):
     """Makes the vectors of a knowledge base's entities and relations."""

@@ -6,6 +6,7 @@ A name that no training fact has gets a vector like any other, so that nothing n
 
 from __future__ import annotations
 
+import copy
 from typing import Literal, Self
 
 import numpy as np
@@ -78,12 +79,12 @@ class NameEncoder(Vectors):
                 weight.uniform_(-(width**-0.5), width**-0.5, generator=generator)
         self.dropout = nn.Dropout(config.dropout)
         self.register_buffer("known", torch.tensor(words.known))  # its own: a scorer may read names twice
-        self._tokens, self._lengths = words.tokens, words.lengths
+        self._words, self._cut = words, config.tokens
 
     def forward(self, index: Ints | Tensor | None) -> Tensor:
         """The vectors of these names, each read once, or of all of them for None."""
         if index is None:
-            return self._read(np.arange(len(self._lengths)))
+            return self._read(np.arange(len(self._words)))
         names, place = np.unique(np.asarray(index), return_inverse=True)
         return self._read(names)[tensor(place.reshape(np.shape(index)), device_of(self))]
 
@@ -91,8 +92,8 @@ class NameEncoder(Vectors):
         return torch.cat([self._last_states(names[block]) for block in blocks(len(names), _BLOCK)])
 
     def _last_states(self, names: Ints) -> Tensor:
-        lengths = self._lengths[names]
-        words = tensor(self._tokens[names, : int(lengths.max())], device_of(self))
+        lengths = self._words.lengths[names]
+        words = tensor(self._words.tokens[names, : int(lengths.max())], device_of(self))
         vectors = self.dropout(self.word(words.where(self.known[words], UNKNOWN)))  # (name, place, width)
         packed = pack_padded_sequence(vectors, torch.from_numpy(lengths), batch_first=True, enforce_sorted=False)
         _, (last, _) = self.lstm(packed)
@@ -124,6 +125,13 @@ class MentionEncoder(NameEncoder):
             self._kept = super().forward(None)
         return self._kept if index is None else self._kept[tensor(index, self._kept.device)]
 
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> MentionEncoder:
+        """The same reader, with the names of new entities too: nothing is learned, a name is read."""
+        del context
+        grown = copy.deepcopy(self).eval()  # which forgets what was kept
+        grown._words = self._words.extended(kb.entities.table["name"], first_new, tokens=self._cut)
+        return grown
+
 
 def _forget(encoder: MentionEncoder, _: object) -> None:
     """Drop what an encoder kept; a hook gets the module itself, so that a copy forgets its own."""
@@ -141,5 +149,5 @@ class PhraseEncoder(NameEncoder):
 
     def _last_states(self, names: Ints) -> Tensor:
         vectors = super()._last_states(names)
-        backwards = tensor(names >= len(self._lengths) // 2, vectors.device).unsqueeze(-1)
+        backwards = tensor(names >= len(self._words) // 2, vectors.device).unsqueeze(-1)
         return torch.where(backwards, self._inverse(vectors), vectors)

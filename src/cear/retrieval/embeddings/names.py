@@ -39,6 +39,22 @@ class Words:
         tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = numbers + 1
         return cls(tokens, lengths, np.concatenate([[False], counts >= min_count]))
 
+    def extended(self, names: pl.Series, first_new: int, *, tokens: int) -> Self:
+        """The words of more names, from number `first_new` on, each cut to so many; the known ones stay the same.
+
+        A word that no name before has is read as UNKNOWN. Words are numbered as before, in alphabetical order.
+        """
+        words = words_of(names).list.head(tokens)
+        dictionary = words[:first_new].explode().unique().sort().to_list()
+        number = {word: place + 1 for place, word in enumerate(dictionary)}
+        new = [[number.get(word, UNKNOWN) for word in name] for name in words[first_new:].to_list()]
+        lengths = np.array([len(name) for name in new], np.int64)
+        places = max(self.tokens.shape[1], int(lengths.max(initial=1)))
+        rows = np.full((len(self) + len(new), places), UNKNOWN, np.int32)
+        rows[: len(self), : self.tokens.shape[1]] = self.tokens
+        rows[len(self) :][np.arange(places) < lengths[:, None]] = np.concatenate([*map(np.array, new)])
+        return type(self)(rows, np.concatenate([self.lengths, lengths]), self.known)
+
     def __len__(self) -> int:
         return len(self.lengths)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 import torch
 from pydantic import PositiveFloat
 from torch import Tensor, nn
@@ -33,6 +34,49 @@ class Rows(Vectors):
         if index is None:
             return self.weight
         return nn.functional.embedding(tensor(index, self.weight.device), self.weight, sparse=self.sparse)
+
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> GrownRows:
+        """These rows, and for each new entity one that starts where entities in its places are."""
+        del context
+        fixed = self.weight.detach()
+        peers = peers_of(kb, first_new)
+        return GrownRows(fixed, torch.stack([fixed[tensor(each, fixed.device)].mean(0) for each in peers]))
+
+
+class GrownRows(Vectors):
+    """Rows of which the last ones may change, while those before them stay as they are, (row, width)."""
+
+    fixed: Tensor
+
+    def __init__(self, fixed: Tensor, new: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("fixed", fixed)
+        self.new = nn.Parameter(new)
+
+    def forward(self, index: Ints | Tensor | None) -> Tensor:
+        """The vectors of these rows, or all of them for None."""
+        if index is None:
+            return torch.cat([self.fixed, self.new])
+        row, n = tensor(index, self.fixed.device), len(self.fixed)
+        vectors, new = self.fixed[row.clamp_max(n - 1)], self.new[(row - n).clamp_min(0)]
+        return torch.where((row >= n).unsqueeze(-1), new, vectors)
+
+    def settled(self) -> Rows:
+        """All of them as one table."""
+        return Rows(self(None).detach())
+
+
+def peers_of(kb: KnowledgeBase, first_new: int) -> list[Ints]:
+    """The entities that stand in the places of each new one's training facts; everybody for one without facts."""
+    known, everybody = kb.known("train"), np.arange(first_new)
+    relation, answer = known.queries.relation[known.answers.rows], known.answers.values
+    old = answer < first_new
+
+    def peers(entity: int) -> Ints:
+        found = np.unique(answer[old & np.isin(relation, relation[answer == entity])])
+        return found if len(found) else everybody
+
+    return [peers(entity) for entity in range(first_new, kb.n_entities)]
 
 
 class RowsEmbeddings(Embeddings):

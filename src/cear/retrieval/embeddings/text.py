@@ -6,6 +6,7 @@ al. 2020, Pretrain-KGE).
 
 from __future__ import annotations
 
+import copy
 from typing import Literal
 
 import torch
@@ -17,8 +18,10 @@ from cear.core.devices import tensor
 from cear.core.types import Ints
 from cear.data import KnowledgeBase
 from cear.retrieval.embeddings.embedding import EmbeddingConfig, Embeddings, Inverse, Start, Vectors
-from cear.retrieval.embeddings.rows import Rows
-from cear.texts import EMBEDDED, load_encoder, text_vectors
+from cear.retrieval.embeddings.rows import GrownRows, Rows
+from cear.texts import EMBEDDED, TextReader, load_encoder, text_vectors, texts
+
+_EMBEDDED = TextReader()
 
 
 class Projection(Vectors):
@@ -30,12 +33,15 @@ class Projection(Vectors):
     """
 
     texts: Tensor  # (thing, text width), at unit length
+    rows: Vectors
 
-    def __init__(self, texts: Tensor, rows: Rows, *, scale: float, generator: torch.Generator) -> None:
+    def __init__(
+        self, texts: Tensor, rows: Rows, *, scale: float, generator: torch.Generator, reader: TextReader
+    ) -> None:
         super().__init__()
         width = rows.weight.shape[1]
         self.register_buffer("texts", texts, persistent=False)
-        self.rows, self.scale = rows, scale
+        self.rows, self.scale, self.reader = rows, scale, reader
         self.weight = nn.Parameter(torch.randn(width, texts.shape[1], generator=generator))
 
     def forward(self, index: Ints | Tensor | None) -> Tensor:
@@ -43,14 +49,26 @@ class Projection(Vectors):
         texts = self.texts if index is None else self.texts[tensor(index, self.texts.device)]
         return self.scale * (texts @ self.weight.T) + self.rows(index)
 
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Projection:
+        """The same projection of the new texts too; a new entity's row starts at zero, as every row did."""
+        del context
+        lines, fixed = texts(kb.entities)[first_new:], self.rows(None).detach()
+        grown = copy.deepcopy(self).requires_grad_(False)
+        grown.texts = torch.cat([self.texts, self.reader(lines).to(self.texts)])
+        grown.rows = GrownRows(fixed, fixed.new_zeros(len(lines), fixed.shape[1]))
+        return grown
+
 
 class TextEmbeddings(Embeddings):
     """Projections of the text vectors of entities and of relations, one learned matrix for each of both."""
 
-    def __init__(self, entities: Tensor, relations: Tensor, *, scale: float, seed: int) -> None:
+    def __init__(
+        self, entities: Tensor, relations: Tensor, *, scale: float, seed: int, reader: TextReader = _EMBEDDED
+    ) -> None:
+        """`reader` is who reads the texts of entities that come later."""
         self.n_entities, self.n_relations, self.seed = len(entities), len(relations), seed
         self._entities, self._relations = entities, relations
-        self._scale, self._generator = scale, torch.Generator().manual_seed(seed)
+        self._scale, self._generator, self._reader = scale, torch.Generator().manual_seed(seed), reader
 
     def entities(self, width: int, *, start: Start | None = None) -> Projection:
         """A projection of each entity's text."""
@@ -63,7 +81,7 @@ class TextEmbeddings(Embeddings):
 
     def _project(self, texts: Tensor, width: int, start: Start | None) -> Projection:
         rows = torch.zeros(len(texts), width) if start is None else start(len(texts), width, self._generator)
-        return Projection(texts, Rows(rows), scale=self._scale, generator=self._generator)
+        return Projection(texts, Rows(rows), scale=self._scale, generator=self._generator, reader=self._reader)
 
 
 class TextProjectionConfig(EmbeddingConfig):
@@ -93,4 +111,5 @@ class TextProjectionConfig(EmbeddingConfig):
             download=context.download,
             progress=context.progress,
         )
-        return TextEmbeddings(entities, relations, scale=self.scale, seed=context.seed)
+        reader = TextReader(self.encoder, self.tokens, context.device, context.download)
+        return TextEmbeddings(entities, relations, scale=self.scale, seed=context.seed, reader=reader)

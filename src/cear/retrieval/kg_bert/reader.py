@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import copy
+from typing import ClassVar, Self
 
 import numpy as np
 from torch import Tensor
@@ -50,7 +51,18 @@ class FactReader:
         _refuse_few_positions(encoder, positions(language_model), forms.form_tokens, len(self.segments))
         model = SequenceClassifier(language_model, outputs=outputs, dropout=dropout, seed=context.seed)
         self.model = model.to(context.device).eval()
-        special = special_tokens(self.tokenizer)
+        self._forms = forms
+        self._read_names(kb)
+
+    def extended(self, kb: KnowledgeBase) -> Self:
+        """The same reader of another knowledge base's names, such as one with more entities."""
+        grown = copy.copy(self)
+        grown._n_entities = kb.n_entities
+        grown._read_names(kb)
+        return grown
+
+    def _read_names(self, kb: KnowledgeBase) -> None:
+        special, forms = special_tokens(self.tokenizer), self._forms
         self._pad = special.pad
         self._pieces = _pieces(surface_forms(kb, self.tokenizer, width=forms.form_tokens, text=forms.text), special)
 

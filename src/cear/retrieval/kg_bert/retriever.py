@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from cear.core.blocks import blocks
+from cear.core.context import Context
 from cear.core.progress import Progress, silent
 from cear.core.types import Floats, Ints, Queries
 from cear.data import KnowledgeBase
@@ -38,6 +39,11 @@ class KgBert:
         asked = queries[np.repeat(np.arange(len(queries)), entities.shape[1])]
         logits = self.reader.read(facts_of(asked, entities.reshape(-1), self._n_relations))
         return torch.from_numpy(logits).view(entities.shape)
+
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> KgBert:
+        """The same, which reads the texts of new entities too."""
+        del first_new, context
+        return KgBert(kb, self.reader.extended(kb))
 
     def judge(self, facts: Ints, *, progress: Progress = silent) -> Floats:
         """The probability of each fact (s, r, o), (fact, 3) -> (fact,)."""

@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
     def of(cls, book: RuleBook) -> Evidence:
         """-log(1 - confidence) of every rule, laid out for look-up by body and by head."""
         rules, paths, smoothing = book.attribute_rules, book.path_rules, book.config.smoothing
-        evidence = _surprise(rules.confidence(book.graph, smoothing))
+        evidence = _surprise(rules.support / (book.body_counts[rules.body] + smoothing))
         attributes = np.arange(len(book.graph.members) + 1)
         by_head = np.argsort(rules.head, kind="stable")
         return cls(

@@ -51,6 +51,21 @@ class Graph:
         """Where the attributes of each relation begin, and after the last one their number, (2R + 1,)."""
         return np.searchsorted(self.relation, np.arange(2 * self.n_relations + 1))
 
+    def reciprocal(self, relation: int) -> int:
+        """The relation that reads the same facts the other way round."""
+        return (relation + self.n_relations) % (2 * self.n_relations)
+
+    def step(self, entities: Ints, relation: int) -> Ints:
+        """Whom a fact of this relation leads to from any of these entities, ascending, each once."""
+        first, last = np.searchsorted(self.relation, [relation, relation + 1])
+        if first == last:
+            return np.zeros(0, np.int64)
+        place = np.minimum(first + np.searchsorted(self.entity[first:last], entities), last - 1)
+        found = place[self.entity[place] == entities].tolist()
+        if len(found) == 1:  # as it is most of the time
+            return self.members.row(found[0])
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *map(self.members.row, found)]))
+
     def attribute(self, entity: int, relation: int) -> int | None:
         """The attribute ⟨entity, relation⟩, or None if nobody has it."""
         first, last = np.searchsorted(self.relation, [relation, relation + 1])

@@ -6,8 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cear.core.context import Context
 from cear.core.devices import runs_kernels, tensor
 from cear.core.types import Floats, Ints, Queries
+from cear.data import KnowledgeBase
 from cear.retrieval.rules.evidence import Evidence, Facts
 from cear.retrieval.rules.kernels import score_queries
 from cear.retrieval.rules.plain import RulesOnDevice
@@ -53,9 +55,14 @@ class RuleRetriever:
         """The scores of the entities in each row: rules fire for a query, so everybody is scored and some are taken."""
         return self.score_all(queries).gather(1, tensor(entities, self.device))
 
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> RuleRetriever:
+        """The same rules, which fire for new entities too; nothing is counted again."""
+        del first_new, context
+        return RuleRetriever(self.book.extended(kb.facts("train"), kb.n_entities), self.device)
+
     def reasons(self, entity: int, relation: int, answer: int, n: int | None = None) -> list[FiredRule]:
         """The n rules that speak most for `answer` as the answer of ⟨entity, relation, ?⟩, or all of them."""
-        return fired_rules(self.book, entity, relation, answer)[:n]
+        return fired_rules(self.book, self._evidence, entity, relation, answer, n)
 
     def _shares(self, relations: Ints) -> Floats:
         """Each entity's share of all answers that a relation has, (relation, entity)."""

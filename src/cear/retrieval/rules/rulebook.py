@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from cear.core.errors import MismatchError
@@ -27,6 +28,23 @@ class RuleBook:
     attribute_rules: AttributeRules
     path_rules: PathRules
     config: RuleSettings
+    counted: Ints | None = None  # (attribute,), how many had each when rules were counted; None where that is the graph
+
+    @property
+    def body_counts(self) -> Ints:
+        """How many entities had each attribute when the rules were counted, (attribute,)."""
+        return self.graph.members.counts if self.counted is None else self.counted
+
+    def extended(self, facts: Ints, n_entities: int) -> RuleBook:
+        """The same rules, with the confidence that they were learned with, over more entities and all these facts."""
+        graph = Graph.of(facts, n_entities, self.graph.n_relations)
+        keys, old_keys = (each.relation * n_entities + each.entity for each in (graph, self.graph))
+        place = np.searchsorted(keys, old_keys)  # of each attribute, all of which somebody still has
+        counted = np.zeros(len(graph.members), np.int64)
+        counted[place] = self.body_counts
+        old = self.attribute_rules  # whose order stays: attributes that come between two do not change theirs
+        rules = AttributeRules(place[old.head].astype(np.int32), place[old.body].astype(np.int32), old.support)
+        return RuleBook(facts, graph, rules, self.path_rules, self.config, counted)
 
 
 def learn_rules(

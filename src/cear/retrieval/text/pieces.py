@@ -31,8 +31,12 @@ class Pieces:
     """Name, description, and its first words, which tend to say what kind it is; (entity, piece), at unit length."""
 
     @classmethod
-    def of(cls, entities: Vocabulary, *, words: int) -> Self:
-        """Those of a vocabulary, each description cut to so many words. Runs of letters are looked for in names."""
+    def of(cls, entities: Vocabulary, *, words: int, first_new: int | None = None) -> Self:
+        """Those of a vocabulary, each description cut to so many words. Runs of letters are looked for in names.
+
+        Which pieces there are and what they weigh is counted before number `first_new`, if there is one: entities that
+        come later have none of their own.
+        """
         table, n = entities.table, len(entities)
         names, descriptions = (words_of(table[part].fill_null("")).list.head(words) for part in ("name", "description"))
         read = pl.concat([names, descriptions, descriptions.list.head(_OPENING)])
@@ -40,7 +44,7 @@ class Pieces:
         whole, letters = (_pieces_of(distinct, of) for of in (_whole, _letters))
         of_names = hstack([held[:n] @ whole, held[:n] @ letters], format="csr")
         of_others = (_wider(part @ whole, letters.shape[1]) for part in (held[n : 2 * n], held[2 * n :]))
-        return cls(_weighted(of_names, *of_others))
+        return cls(_weighted(of_names, *of_others, counted=first_new))
 
     @property
     def count(self) -> int:
@@ -77,12 +81,16 @@ def _wider(rows: csr_array, columns: int) -> csr_array:
     return csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], rows.shape[1] + columns))
 
 
-def _weighted(*parts: csr_array) -> tuple[csr_array, ...]:
-    """The parts with log(texts / texts that have it) for each piece, without those that hardly any has."""
+def _weighted(*parts: csr_array, counted: int | None) -> tuple[csr_array, ...]:
+    """The parts with log(texts / texts that have it) for each piece, without those that hardly any has.
+
+    Only the first so many texts are `counted`. Pieces are in alphabetical order, so that those kept are the same ones
+    in the same order whatever comes later.
+    """
     once = [(part > 0).astype(np.float32) for part in parts]  # however often
-    having = (sum(once) > 0).sum(axis=0)
+    having = (sum(part[:counted] for part in once) > 0).sum(axis=0)
     kept = having >= _MIN_TEXTS
-    rarity = np.log(parts[0].shape[0] / having[kept]).astype(np.float32)
+    rarity = np.log(parts[0][:counted].shape[0] / having[kept]).astype(np.float32)
     return tuple(_at_unit_length(part[:, kept] * rarity) for part in once)
 
 

@@ -18,7 +18,7 @@ from cear.retrieval.text.batches import nearest
 from cear.retrieval.text.config import TextSettings
 from cear.retrieval.text.scorer import TextScorer
 from cear.retrieval.text.training import TextTask
-from cear.texts import KeptVectors, TunedVectors, load_encoder, text_vectors, texts
+from cear.texts import KeptVectors, TextReader, TunedVectors, load_encoder, text_vectors, texts
 from cear.training import State, fit, load_weights
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class TextConfig(TextSettings, ScheduleConfig, RetrieverConfig):
             download=context.download,
             progress=context.progress,
         )
-        vectors: KeptVectors | TunedVectors = KeptVectors(start)
+        reader = TextReader(self.encoder, self.tokens, context.device, context.download)
+        vectors: KeptVectors | TunedVectors = KeptVectors(start, reader)
         if self.tune is not None:
             vectors = TunedVectors(
                 texts(kb.entities),

@@ -6,6 +6,7 @@ is scored like every other, by what is written about it.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cear.core.context import Context
 from cear.core.devices import tensor
 from cear.core.types import NO_ENTITY, Ints, Queries
+from cear.data import KnowledgeBase
 from cear.retrieval.scorer import Scorer
 from cear.retrieval.text.config import TextSettings
 from cear.retrieval.text.words import Directions, WordVectors, correction
-from cear.texts import KeptVectors, TunedVectors
+from cear.texts import KeptVectors, TunedVectors, texts
 
 if TYPE_CHECKING:
     from cear.retrieval.text.pieces import Pieces
@@ -52,7 +55,7 @@ class TextScorer(Scorer):
         """`texts` has the vectors of entities, `relations` are those of relations; `pieces` are those of words."""
         super().__init__(n_entities, len(relations))
         width = relations.shape[1]
-        self.texts = texts
+        self.texts, self._cut = texts, config.tokens
         self.register_buffer("_relations", relations.repeat(2, 1), persistent=False)  # a reciprocal reads alike
         self._gain = math.sqrt(width)  # makes a coordinate of a unit vector about one
         self.relation = Directions.drawn(len(relations), width, generator=torch.Generator().manual_seed(seed))
@@ -110,6 +113,19 @@ class TextScorer(Scorer):
         scores = self.query_vectors(queries) @ self.entity_vectors(among).T
         cells = tensor(rows, scores.device), tensor(columns[rows], scores.device)
         return scores.index_put(cells, self._more(queries.relation[rows]).to(scores.dtype), accumulate=True)
+
+    def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> TextScorer:
+        """The same with the texts of new entities too, read as all were; nothing is learned."""
+        del context
+        with torch.inference_mode(mode=False):
+            grown = copy.deepcopy(self).eval()
+            grown.n_entities = kb.n_entities
+            grown.texts = self.texts.extended(texts(kb.entities)[first_new:])
+        if grown.words is not None:
+            from cear.retrieval.text.pieces import Pieces  # SciPy, for who compares words alone
+
+            grown.words.read(Pieces.of(kb.entities, words=self._cut, first_new=first_new))
+        return grown
 
     def entity_moduli(self, entities: Ints) -> Tensor:
         """|e| of the coordinates of the entity vectors."""

@@ -47,6 +47,10 @@ class WordVectors(nn.Module):
         self.entity_shares = nn.Parameter(torch.ones(len(pieces.parts)))
         self.correction = correction(3 * width + meaning, width, config, seed=seed)
 
+    def read(self, pieces: Pieces) -> None:
+        """Take the pieces of other texts, which are the same pieces."""
+        self._parts = pieces.parts
+
     def queries(self, queries: Queries, meaning: Tensor) -> Tensor:
         """The vector of each query, (query, width); `meaning` is that of its subject, (query, meaning)."""
         relations = tensor(queries.relation, self.piece.weight.device)

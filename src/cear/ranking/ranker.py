@@ -12,13 +12,25 @@ from functools import cached_property
 
 import numpy as np
 
-from cear.candidates import AllScores, Known, Lists, Manifest, Retrievers, Scored, distinct_lists, union
+from cear.candidates import (
+    AllScores,
+    Found,
+    Known,
+    Lists,
+    Manifest,
+    Retrievers,
+    Scored,
+    distinct_lists,
+    union,
+    with_given,
+)
 from cear.core.blocks import blocks
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, SPLITS, Bools, Floats, Ints, Queries, Ragged, RankedLists, Ranks, Split
 from cear.data import KnowledgeBase, KnownAnswers
 from cear.evaluation import as_mentions, checked_scores, rank_rows
 from cear.ranking.places import Places
+from cear.ranking.reading import Reading
 from cear.reranking import STAGE2_ALONE, Fusion, Reranker
 
 
@@ -69,19 +81,47 @@ class Ranker:
                 bar.advance(block.stop - block.start)
         return RankedLists.concat(parts)[place]
 
+    def read(self, queries: Queries) -> Reading:
+        """What both stages say of the candidates of a block of queries; training answers are left out."""
+        lists = self.lists(queries, self.retrievers.score_block(queries))
+        return self._reading(lists, self._gone(lists, self.kb.known("train")))
+
+    def read_given(self, queries: Queries, given: Ints) -> Reading:
+        """The same with a given entity in each list, (query,), known or not: for judging facts, never for measuring."""
+        scored = self.retrievers.score_block(queries)
+        found = with_given(scored, self._found(scored), given)
+        lists = self._as_lists(queries, found)
+        gone = self._gone(lists, self.kb.known("train")) & (found.candidates.entities != given[:, None])
+        return self._reading(lists, gone)
+
+    def _reading(self, lists: Lists, gone: Bools) -> Reading:
+        stage2 = self.stage2_scores(lists)
+        return Reading(lists, stage2, np.where(gone, -np.inf, self._fused(lists, stage2)))
+
     def lists(self, queries: Queries, scored: Sequence[Scored]) -> Lists:
         """The lists that Stage 2 reads, from what the retrievers say of a block of queries."""
+        return self._as_lists(queries, self._found(scored))
+
+    def _found(self, scored: Sequence[Scored]) -> Found:
         drop = self.kb.known("train") if self.known == "drop" else None
-        found = union([*scored], self._manifest.k, drop)
+        return union([*scored], self._manifest.k, drop)
+
+    def _as_lists(self, queries: Queries, found: Found) -> Lists:
         return Lists(queries, found.candidates, self._manifest, found.extra_scores)
 
     def final_scores(self, lists: Lists, *, progress: Progress = silent) -> Floats:
-        """The scores that order each list in the end, (query, candidate); a list that stands twice is read once."""
+        """The scores that order each list in the end, (query, candidate)."""
+        return self._fused(lists, self.stage2_scores(lists, progress=progress))
+
+    def stage2_scores(self, lists: Lists, *, progress: Progress = silent) -> Floats:
+        """The last stage's own scores, (query, candidate); a list that stands twice is read once."""
         if self.reranker is None:
             return lists.candidates.scores
         once, place = distinct_lists(lists)
-        scores = self.reranker.rerank(once, progress=progress)[place]
-        return self.fusion.fuse(lists, scores, self.kb)
+        return self.reranker.rerank(once, progress=progress)[place]
+
+    def _fused(self, lists: Lists, stage2: Floats) -> Floats:
+        return stage2 if self.reranker is None else self.fusion.fuse(lists, stage2, self.kb)
 
     def places(
         self,

@@ -14,6 +14,7 @@ ROOMS = (
     "cli",
     "data",
     "evaluation",
+    "explaining",
     "pipeline",
     "ranking",
     "reports",

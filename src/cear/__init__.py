@@ -48,6 +48,7 @@ _ROOMS = (
     "core",
     "data",
     "evaluation",
+    "explaining",
     "pipeline",
     "ranking",
     "reports",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from cear import candidates as candidates
     from cear import data as data
     from cear import evaluation as evaluation
+    from cear import explaining as explaining
     from cear import ranking as ranking
     from cear import reports as reports
     from cear import reranking as reranking

@@ -10,6 +10,7 @@ import yaml
 from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from cear.candidates import CandidatesConfig
+from cear.completion import CalibrationConfig
 from cear.core.context import Device, Precision
 from cear.core.errors import ConfigError
 from cear.core.settings import Settings
@@ -46,6 +47,10 @@ class RunConfig(Settings):
     """The second stage: sequence, the paper's, wide, kg_bert or cross_encoder; null stops after Stage 1."""
     fusion: Literal["none", "known_answers"] = "known_answers"
     """known_answers weighs both stages, by how many answers of a query are known; none is Stage 2 alone, the paper."""
+    calibration: CalibrationConfig | None = None
+    """How the probabilities of answers are learned, as the last step; null leaves it to who asks for them first."""
+    refit: bool = False
+    """Whether `complete` asks retrievers that have learned from the facts of all splits, once all is measured."""
 
     @property
     def seeds(self) -> list[int]:

@@ -5,7 +5,7 @@ from cear.candidates.crossfit import fold_by_pair, folds_of, hold_out
 from cear.candidates.files import read_lists, write_lists
 from cear.candidates.foreign import bring_lists, lists_of
 from cear.candidates.lists import Known, Lists, Manifest, distinct_lists, joined, labels, make_lists, sample_queries
-from cear.candidates.retrievers import Found, Retrievers, union
+from cear.candidates.retrievers import Found, Retrievers, union, with_given
 from cear.candidates.scored import AllScores, Scored, SearchedScores, score_block
 
 __all__ = [
@@ -32,5 +32,6 @@ __all__ = [
     "sample_queries",
     "score_block",
     "union",
+    "with_given",
     "write_lists",
 ]

@@ -10,7 +10,7 @@ import typer
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from cear.cli import ask, compare, data, demo, evaluate, export, results, run
+from cear.cli import ask, audit, compare, complete, data, demo, evaluate, export, judge, results, run
 from cear.cli.console import console, errors
 from cear.core.errors import CearError, OutOfTime
 
@@ -29,6 +29,9 @@ app.command("demo")(demo.demo)
 app.command("run")(run.run)
 app.command("evaluate")(evaluate.evaluate)
 app.command("ask", no_args_is_help=True)(ask.ask)
+app.command("complete", no_args_is_help=True)(complete.complete)
+app.command("judge", no_args_is_help=True)(judge.judge)
+app.command("audit", no_args_is_help=True)(audit.audit)
 app.command("compare", no_args_is_help=True)(compare.compare)
 app.command("export", no_args_is_help=True)(export.export)
 app.command("results")(results.results)

@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from cear.cli.ask import answer_table, spell
+from cear.cli.complete import proposals_table
 from cear.cli.console import console, progress_bar, resumable
-from cear.cli.evaluate import show, show_cost
+from cear.cli.evaluate import show, show_completion, show_cost
 
 # ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩, each with an answer that is a held-out test fact.
 QUESTIONS: tuple[dict[str, str], ...] = (
@@ -19,6 +20,8 @@ QUESTIONS: tuple[dict[str, str], ...] = (
     {"relation": "currency", "object": "Swiss Franc"},
     {"subject": "Cardiff", "relation": "located in state or province"},
 )
+
+LIKELY, PROPOSALS = 0.2, 12  # what is shown of the completion
 
 
 def demo(
@@ -41,9 +44,10 @@ def demo(
     console.print("Both stages are trained. Facts that they have never seen:\n")
     evaluation = finished.evaluate("test", progress=progress_bar)
     show(evaluation, finished)
+    completion = show_completion(finished)
     show_cost(finished)
     if json is not None:
-        write_record(json, finished.record(evaluation), evaluation)
+        write_record(json, finished.record(evaluation, completion=completion), evaluation)
     for question in QUESTIONS:
         console.print(answer_table(spell(**question), finished.ask(**question, k=5, new=False)))
     console.print(
@@ -51,4 +55,7 @@ def demo(
         "What stands above a `test` fact is a mistake, or a fact that this knowledge base lacks.",
         markup=False,
     )
+    made = finished.complete(min_probability=LIKELY, why=True, progress=progress_bar)
+    title = "New facts, which no split has, by retrievers that have learned from all of them. Check some:"
+    console.print(proposals_table(made.table, title, most=PROPOSALS))
     console.print(f"Ask your own: [bold]cear ask {out} Hanoi 'capital of'[/]", highlight=False)

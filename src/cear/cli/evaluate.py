@@ -12,7 +12,7 @@ from cear.core.types import Split, TieRule
 
 if TYPE_CHECKING:
     from cear.evaluation import Evaluation
-    from cear.pipeline import Run
+    from cear.pipeline import CompletionEvaluation, Run
 
 
 def evaluate(
@@ -40,8 +40,21 @@ def evaluate(
     finished = open_run(run, source=data, store=store, int8=int8, ranking_minutes=limit)
     evaluation = finished.evaluate(split, ties=ties, facts=facts, progress=progress_bar)
     show(evaluation, finished)
+    completion = show_completion(finished) if split == "test" else None
     if json is not None:
-        write_record(json, finished.record(evaluation, facts=facts), evaluation)
+        write_record(json, finished.record(evaluation, facts=facts, completion=completion), evaluation)
+
+
+def show_completion(finished: Run) -> CompletionEvaluation | None:
+    """Print what became of the proposals of a calibrated run, and whether its probabilities hold."""
+    from cear.reports import calibration_line, completion_table
+
+    if not finished.calibrated:
+        return None
+    measured = finished.evaluate_completion()
+    console.print(completion_table(measured.proposed, measured.baselines))
+    console.print(calibration_line(measured.calibration), highlight=False)
+    return measured
 
 
 def show(evaluation: Evaluation, finished: Run) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from cear.cli.console import PATIENCE, YES, console, progress_bar, resumable
-from cear.cli.evaluate import show, show_cost
+from cear.cli.evaluate import show, show_completion, show_cost
 from cear.core.types import Split
 
 if TYPE_CHECKING:
@@ -89,8 +89,9 @@ def measure(finished: Run, facts: int | None, json: Path | None) -> Record:
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
     evaluation = finished.evaluate(split, facts=facts, progress=progress_bar)
     show(evaluation, finished)
+    completion = show_completion(finished) if split == "test" else None
     show_cost(finished)
-    record = finished.record(evaluation, facts=facts)
+    record = finished.record(evaluation, facts=facts, completion=completion)
     write_record(json or finished.folder / f"{split}.json", record, evaluation)
     return record
 

@@ -5,7 +5,7 @@ from cear.data.draft import TextRule, Variant
 from cear.data.entity_types import TypeFacts, Types
 from cear.data.findings import Finding, Findings, Severity
 from cear.data.growing import with_entities
-from cear.data.judged import Judged, judged_of, read_judged
+from cear.data.judged import Judged, judged_of, read_facts, read_judged
 from cear.data.knowledge_base import KnowledgeBase, KnownAnswers
 from cear.data.lines import not_utf8, numbered_lines
 from cear.data.mentions import Mentions
@@ -42,6 +42,7 @@ __all__ = [
     "not_utf8",
     "numbered_lines",
     "read",
+    "read_facts",
     "read_judged",
     "with_entities",
 ]

@@ -66,6 +66,14 @@ def read_judged(
     return Judged(facts[found], table.rows[TRUTH].to_numpy()[found], skipped)
 
 
+def read_facts(path: str | Path) -> list[tuple[str, str, str]]:
+    """The facts of such a file as they are written, in their order; whether anybody knows their names is not asked."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"There is no file {path}. Give one with the columns subject, relation, object.")
+    return [(s, r, o) for s, r, o in read_table(path, _shape(path), skip_bad_lines=False).rows.select(FACT).iter_rows()]
+
+
 def judged_of(source: str | Path, kb: KnowledgeBase, split: Split, *, skip_bad_lines: bool = False) -> Judged:
     """The judged facts of a split, true ones first, from `judged/<split>_true.txt` and `_false.txt` of a data folder.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,12 @@ import polars as pl
 
 from cear.core.errors import CearError, DataError
 from cear.core.progress import Progress, silent
-from cear.core.types import NO_ENTITY, SPLITS, Queries, RankedLists, Split
+from cear.core.types import NO_ENTITY, SPLITS, Floats, Ints, Queries, RankedLists, Split
 from cear.data import KnowledgeBase
 from cear.ranking import Ranker
+
+Chances = Callable[[Ints], Floats]
+"""The probability of each of some facts, (fact, 3) -> (fact,)."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Answer:
     """By the last stage; None behind the re-ranked list, where Stage 1's order goes on, and for what is known."""
     known: Split | None
     """The split that holds this fact already, or None for a new one."""
+    probability: float | None = None
+    """That it is true, where the run is calibrated; None for what a training fact says."""
 
 
 def query(kb: KnowledgeBase, relation: str, subject: str | None, object: str | None) -> Queries:
@@ -43,20 +48,35 @@ def query(kb: KnowledgeBase, relation: str, subject: str | None, object: str | N
     return Queries(np.array([kb.entities.find(object)]), np.array([r + kb.n_relations]))
 
 
-def answers(ranker: Ranker, asked: Queries, k: int, *, new: bool) -> list[Answer]:
+def answers(ranker: Ranker, asked: Queries, k: int, *, new: bool, chances: Chances | None = None) -> list[Answer]:
     """The k best answers of one query in the measured order; before them what the training facts say, k at most."""
     kb = ranker.kb
     ranked = ranker.rank(asked, k, without=SPLITS if new else ("train",))
     told = [] if new else _known(kb, asked, "train")[:k]
     held = {entity: split for split in SPLITS[::-1] for entity in _known(kb, asked, split)}
-    return [*(_answer(kb, entity, 0, 0, None, "train") for entity in told), *_ranked(kb, ranked, held)]
+    found = _ranked(kb, ranked, held)
+    if chances is not None and found:
+        entities = np.array([kb.entities.by_id[each.id] for each in found])
+        likely = chances(_facts_of(kb, asked, np.zeros(len(found), np.int64), entities))
+        found = [replace(each, probability=float(chance)) for each, chance in zip(found, likely, strict=True)]
+    return [*(_answer(kb, entity, 0, 0, None, "train") for entity in told), *found]
 
 
-def _ranked(kb: KnowledgeBase, ranked: RankedLists, held: dict[int, Split]) -> Iterator[Answer]:
+def _facts_of(kb: KnowledgeBase, asked: Queries, row: Ints, entities: Ints) -> Ints:
+    """The facts that entities say as answers of the queries in these rows, (answer, 3)."""
+    entity, relation = asked.entity[row], asked.relation[row]
+    head = (relation >= kb.n_relations)[:, None]
+    ends = np.where(head, np.stack([entities, entity], axis=1), np.stack([entity, entities], axis=1))
+    return np.insert(ends, 1, relation % kb.n_relations, axis=1)
+
+
+def _ranked(kb: KnowledgeBase, ranked: RankedLists, held: dict[int, Split]) -> list[Answer]:
     columns = (ranked.entities, ranked.scores, ranked.stage1_ranks)
-    for place, (entity, score, before) in enumerate(zip(*(c[0].tolist() for c in columns), strict=True), start=1):
-        if entity != NO_ENTITY:
-            yield _answer(kb, entity, place, before, None if np.isnan(score) else score, held.get(entity))
+    return [
+        _answer(kb, entity, place, before, None if np.isnan(score) else score, held.get(entity))
+        for place, (entity, score, before) in enumerate(zip(*(c[0].tolist() for c in columns), strict=True), start=1)
+        if entity != NO_ENTITY
+    ]
 
 
 def _known(kb: KnowledgeBase, asked: Queries, split: Split) -> list[int]:
@@ -69,12 +89,19 @@ def _answer(kb: KnowledgeBase, entity: int, rank: int, before: int, score: float
 
 
 def ask_frame(
-    ranker: Ranker, questions: pl.DataFrame, k: int, *, new: bool, progress: Progress = silent
+    ranker: Ranker,
+    questions: pl.DataFrame,
+    k: int,
+    *,
+    new: bool,
+    chances: Chances | None = None,
+    progress: Progress = silent,
 ) -> pl.DataFrame:
     """The answers of many questions in one pass of the ranker.
 
     `questions` has the columns `relation` and `subject` or `object`, or both with one of them null in each row: names
-    or ids. The answer has `question` (the row of the question), rank, stage1_rank, id, name, score, known.
+    or ids. The answer has `question` (the row of the question), rank, stage1_rank, id, name, score, known,
+    and probability where there are `chances`.
     """
     kb = ranker.kb
     asked = _queries_of(kb, questions)
@@ -82,7 +109,7 @@ def ask_frame(
     row, place = np.nonzero(ranked.entities != NO_ENTITY)
     entity = ranked.entities[row, place]
     names = kb.entities.table[entity]
-    return pl.DataFrame(
+    answered = pl.DataFrame(
         {
             "question": row,
             "rank": place + 1,
@@ -93,6 +120,10 @@ def ask_frame(
             "known": _splits_of(kb, asked, ranked)[row, place],
         }
     ).with_columns(pl.col("known").replace("", None))
+    if chances is None:
+        return answered
+    likely = chances(_facts_of(kb, asked, row, entity)) if len(row) else np.zeros(0)
+    return answered.with_columns(pl.Series("probability", likely, pl.Float64))
 
 
 def _queries_of(kb: KnowledgeBase, questions: pl.DataFrame) -> Queries:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from cear.config import RunConfig
@@ -15,13 +17,16 @@ from cear.core.progress import Progress, silent
 from cear.core.types import Queries, RankedLists, Split, TieRule
 from cear.data import KnowledgeBase
 from cear.evaluation import Evaluation, read_ranks
-from cear.pipeline import asking, exporting
-from cear.pipeline.asking import Answer
+from cear.explaining import Reasons, explain
+from cear.pipeline import asking, auditing, exporting, judging, measuring, proposing
+from cear.pipeline.asking import Answer, Chances
 from cear.pipeline.exporting import What
 from cear.pipeline.making import RANKS
+from cear.pipeline.measuring import CompletionEvaluation
 from cear.pipeline.plan import Plan
+from cear.pipeline.proposing import Completion
 from cear.pipeline.stage1 import STAGE1
-from cear.ranking import Ranker
+from cear.ranking import NewEntity, Ranker, extended
 from cear.reports import Provenance, Record
 from cear.retrieval import Retriever
 from cear.steps import Step, StepReport
@@ -36,6 +41,8 @@ class Run:
     plan: Plan
     cost: Mapping[str, StepReport] = field(default_factory=dict)
     """What its steps had cost when it was finished, by key."""
+    grown: Ranker | None = None
+    """The system over more entities than it was trained with, if there are any; see `with_entities`."""
 
     @property
     def config(self) -> RunConfig:
@@ -44,13 +51,20 @@ class Run:
 
     @property
     def kb(self) -> KnowledgeBase:
-        """The knowledge base."""
-        return self.plan.kb
+        """The knowledge base, with the entities that were added."""
+        return self.plan.kb if self.grown is None else self.grown.kb
 
     @property
     def ranker(self) -> Ranker:
-        """The system: what is measured, and what answers."""
-        return self.plan.ranker
+        """The system that answers; without entities that were added, it is what is measured."""
+        return self.plan.ranker if self.grown is None else self.grown
+
+    def with_entities(self, newcomers: Sequence[NewEntity]) -> Run:
+        """The same run, which knows these entities too; nothing is trained and nothing on disk changes.
+
+        Questions know them. Evaluations and records are those of the run as it was trained (docs/new-entities.md).
+        """
+        return replace(self, grown=extended(self.ranker, newcomers, self.plan.context))
 
     @property
     def scorer(self) -> Retriever:
@@ -87,7 +101,8 @@ class Run:
         Before them, with rank 0, come those that the training facts already say, at most k: they need no ranking.
         `new` leaves out all that any split knows.
         """
-        return asking.answers(self.ranker, asking.query(self.kb, relation, subject, object), k, new=new)
+        query = asking.query(self.kb, relation, subject, object)
+        return asking.answers(self.ranker, query, k, new=new, chances=self._chances)
 
     def ask_many(
         self, questions: pl.DataFrame, *, k: int = 10, new: bool = False, progress: Progress = silent
@@ -95,9 +110,78 @@ class Run:
         """The k best answers of each question that no training fact has told, in one pass.
 
         `questions` has the columns `relation` and `subject` or `object`; the answer says in `question` which row it is
-        for, then rank, stage1_rank, id, name, score, known.
+        for, then rank, stage1_rank, id, name, score, known, and of a calibrated run probability.
         """
-        return asking.ask_frame(self.ranker, questions, k, new=new, progress=progress)
+        return asking.ask_frame(self.ranker, questions, k, new=new, chances=self._chances, progress=progress)
+
+    def why(
+        self, relation: str, *, subject: str | None = None, object: str | None = None, answers: Sequence[str]
+    ) -> list[Reasons]:
+        """Why each of these answers, by name or id, is ranked where it is for a question."""
+        asked = asking.query(self.kb, relation, subject, object)
+        given = np.array([self.kb.entities.find(answer) for answer in answers], np.int64)
+        same = np.zeros(len(given), np.int64)
+        return explain(self.ranker, asked[same], given)
+
+    def complete(
+        self,
+        *,
+        relations: Sequence[str] | None = None,
+        subjects: Sequence[str] | None = None,
+        budget: int | None = None,
+        min_probability: float = 0.5,
+        max_false: float | None = None,
+        why: bool = False,
+        progress: Progress = silent,
+    ) -> Completion:
+        """The facts that no split has and that are likely, the most probable first.
+
+        `budget` questions are asked, those with the most missing answers to expect, of all relations and subjects or of
+        those that are named. Proposed is what is at least as probable as `min_probability`; with `max_false` what keeps
+        the promise that at most this share is false. `why` adds reasons. A run that is not calibrated is calibrated
+        first, which takes a while once.
+        """
+        return proposing.complete(
+            self.plan.completion,
+            relations=relations,
+            subjects=subjects,
+            budget=budget,
+            min_probability=min_probability,
+            max_false=max_false,
+            why=why,
+            progress=progress,
+        )
+
+    def judge(self, facts: Sequence[Sequence[str]], *, why: bool = False, progress: Progress = silent) -> pl.DataFrame:
+        """The probability of facts ⟨subject, relation, object⟩ by name or id, in their order.
+
+        An entity that nobody knows is taken as a new one of that name: what its text says is all that speaks for it,
+        and the column `note` says so.
+        """
+        return judging.judge_named(self, facts, why=why, progress=progress)
+
+    def audit(self, most: int = 100, *, why: bool = False, progress: Progress = silent) -> pl.DataFrame:
+        """The training facts that look wrong, the least likely first, each judged by models that never saw it.
+
+        All folds are held out in turn, so an audit trains about as many retrievers as there are folds; what is kept is
+        not made again.
+        """
+        return auditing.audit_table(self.plan, most, why=why, progress=progress)
+
+    def evaluate_completion(self) -> CompletionEvaluation:
+        """The completion of the training facts, with the test facts hidden: what is right, and how sure it was."""
+        return measuring.evaluate_completion(self.plan.completion)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether its probabilities are learned."""
+        return self.config.calibration is not None or self.plan.store.has(self.plan.completion.calibration)
+
+    @property
+    def _chances(self) -> Chances | None:
+        if not self.calibrated:
+            return None
+        return partial(proposing.probabilities, self.ranker, self.plan.completion.calibrator)
 
     def rank(
         self, queries: Queries, k: int = 10, *, without: Sequence[Split] = ("train",), progress: Progress = silent
@@ -127,16 +211,24 @@ class Run:
         store = self.plan.store
         return [self.cost[key] if not store.has(step) else store.report(step) for key, step in chain.items()]
 
-    def record(self, evaluation: Evaluation, *, facts: int | None = None) -> Record:
-        """The figures of an evaluation with everything needed to make them again, and the cost of the whole chain."""
+    def record(
+        self, evaluation: Evaluation, *, facts: int | None = None, completion: CompletionEvaluation | None = None
+    ) -> Record:
+        """The figures of an evaluation with everything needed to make them again, and the cost of the whole chain.
+
+        Those of a completion stand beside it, where one is given.
+        """
         step = self.plan.evaluation(evaluation.split, evaluation.ties, facts)
         provenance = Provenance.collect(
             config=self.config.model_dump(),
             data=self.kb.name,
-            digest=self.kb.digest,
+            digest=self.plan.kb.digest,
             steps=[report.as_json() for report in self.steps(step)],
         )
-        return Record.of(evaluation, provenance, model=self.config.stage1.model, details=self._details())
+        proposed = None if completion is None else completion.as_json()
+        return Record.of(
+            evaluation, provenance, model=self.config.stage1.model, details=self._details(), completion=proposed
+        )
 
     def _details(self) -> dict[str, Any]:
         """What a table says about the stages."""

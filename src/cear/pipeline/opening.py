@@ -67,10 +67,12 @@ def open_run(
     store: Path | str | None = None,
     int8: bool = False,
     ranking_minutes: float | None = None,
+    progress: Progress = silent,
 ) -> Run:
     """The finished run in a folder; `source` says where its data is now, and `store` its steps, if they have moved.
 
-    `int8` answers with a re-ranker of 8-bit weights: faster, and a little off. `ranking_minutes` is as in `run`.
+    `int8` answers with a re-ranker of 8-bit weights: faster, and a little off. `ranking_minutes` is as in `run`;
+    `progress` shows steps that are made now, such as those of a completion.
     """
     folder = Path(folder)
     about, config = read_run(folder)
@@ -79,10 +81,12 @@ def open_run(
     refuse_other(folder, "digest", about["digest"], kb.digest)
     if int8 and config.reranker is None:
         raise ConfigError(f"The run in {folder} has no second stage, which is what int8 is for. Leave int8 out.")
-    context = Context(seed=_one_seed(config), device=resolve(config.device), precision=config.precision)
+    context = Context(
+        seed=_one_seed(config), device=resolve(config.device), precision=config.precision, progress=progress
+    )
     places = [Path(place) for place in (store, about["store"]) if place is not None] + [folder / STEPS]
     kept = Store(places[0], others=places[1:], context=context)
-    plan = Plan(config, kb, kept, context, about.get("brought", {}), int8, ranking_minutes)
+    plan = Plan(config, kb, kept, context, about.get("brought", {}), int8=int8, ranking_minutes=ranking_minutes)
     refuse_unfinished(folder, plan, about)
     if int8:
         plan.ranker  # noqa: B018 - loads it, and so refuses now what has no 8-bit weights

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cear.candidates import CrossfitConfig, fold_by_pair, folds_of, hold_out
-from cear.core.types import Bools, Ints, Queries
+from cear.core.types import SPLITS, Bools, Ints, Queries
 from cear.data import KnowledgeBase, KnownAnswers
 
 
@@ -62,10 +62,38 @@ class Fold:
         """The questions of the held-out facts."""
         return self._split[1].known("train").queries
 
+    @property
+    def held_out(self) -> Ints:
+        """The facts that are held out, (fact, 3)."""
+        return self._split[1].facts("train")
+
     @cached_property
     def _split(self) -> tuple[KnowledgeBase, KnowledgeBase]:
         fold_of = folds_of(self.kb.facts("train"), self.crossfit, seed=self.seed)
         return hold_out(self.kb, fold_of, self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class Everything:
+    """The facts of all splits: for use, when everything is measured and nothing needs to be held out any more."""
+
+    kb: KnowledgeBase
+
+    @property
+    def key(self) -> list[Any]:
+        """What decides which facts these are."""
+        return [self.kb.digest, "all splits"]
+
+    @cached_property
+    def seen(self) -> KnowledgeBase:
+        """What retrievers learn from. Validation facts are among them, and so choose nothing."""
+        facts = np.unique(np.concatenate([self.kb.facts(split) for split in SPLITS]), axis=0)
+        return self.kb.with_facts({"train": facts, "valid": self.kb.facts("valid")})
+
+    @property
+    def queries(self) -> Queries:
+        """The questions of all facts."""
+        return self.seen.known("train").queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,4 +144,4 @@ class HalfOfValid:
         return KnownAnswers.of(self.kb.facts("valid")[which], self.kb.n_entities, self.kb.n_relations)
 
 
-Part = Whole | Fold | HalfOfValid
+Part = Whole | Fold | HalfOfValid | Everything

@@ -16,7 +16,8 @@ from cear.core.progress import Progress, silent
 from cear.core.types import Ints, Split, TieRule
 from cear.data import KnowledgeBase
 from cear.pipeline import making
-from cear.pipeline.parts import HalfOfValid, Part, Whole
+from cear.pipeline.completion_plan import CompletionPlan
+from cear.pipeline.parts import Everything, HalfOfValid, Part, Whole
 from cear.pipeline.stage1 import LISTS, STAGE1, RetrieverPlan
 from cear.ranking import Ranker
 from cear.reranking import Fusion, Reranker, RerankerConfig, Upstream
@@ -55,7 +56,7 @@ class Plan(RetrieverPlan):
     @cached_property
     def validation(self) -> Step:
         """The lists of a sample of validation facts, with where Stage 1 has their golds."""
-        settings = self._ranker_settings | {"facts": self.settings2.validate_facts} | self._chosen_by
+        settings = self.ranker_settings | {"facts": self.settings2.validate_facts} | self._chosen_by
         make = partial(making.validation, self)
         return Step("validation lists", "validation", settings, make, (*self.stage1.values(),))
 
@@ -93,15 +94,28 @@ class Plan(RetrieverPlan):
 
     def evaluation(self, split: Split, ties: TieRule, facts: int | None, *, progress: Progress = silent) -> Step:
         """The rank of every query of a split, or of a sample of its facts."""
-        settings = {"split": split, "ties": ties, "facts": facts, "int8": self.int8, **self._ranker_settings}
+        settings = {"split": split, "ties": ties, "facts": facts, "int8": self.int8, **self.ranker_settings}
         if split == "valid":
             settings |= self._chosen_by
         make = partial(making.evaluation, self, split, ties, facts, progress)
-        return Step(f"evaluation on {split}", "evaluation", settings, make, self.last)
+        return Step(f"evaluation on {split}", "evaluation", settings, make, self.system)
+
+    @cached_property
+    def completion(self) -> CompletionPlan:
+        """The steps of a completion, after those of the system."""
+        return CompletionPlan(self)
 
     @property
     def last(self) -> tuple[Step, ...]:
-        """What the finished system is loaded from."""
+        """What a finished run is loaded from: the system, its calibration, retrievers of all facts, as configured."""
+        steps = self.completion
+        calibrated = () if self.config.calibration is None else (steps.calibration,)
+        refitted = steps.retrievers(Everything(self.kb)).values() if self.config.refit else ()
+        return (*self.system, *calibrated, *refitted)
+
+    @property
+    def system(self) -> tuple[Step, ...]:
+        """What the ranker is loaded from."""
         if self.config.reranker is None:
             return (*self.stage1.values(),)
         return (*self.stage1.values(), *self._vectors_of, self.reranker, self.fusion)
@@ -152,10 +166,10 @@ class Plan(RetrieverPlan):
 
     # Loading.
 
-    def load_reranker(self, folder: Path) -> Reranker:
-        """The trained re-ranker of a step."""
+    def load_reranker(self, folder: Path, upstream: Upstream | None = None) -> Reranker:
+        """The trained re-ranker of a step, behind what stands before it now."""
         load = self.settings2.load_int8 if self.int8 else self.settings2.load
-        return load(self.upstream, folder / making.MODEL, self.stage2)
+        return load(upstream or self.upstream, folder / making.MODEL, self.stage2)
 
     @cached_property
     def first_ranker(self) -> Ranker:
@@ -215,7 +229,8 @@ class Plan(RetrieverPlan):
         return self.context if seed is None else self.context.with_seed(seed)
 
     @property
-    def _ranker_settings(self) -> dict[str, Any]:
+    def ranker_settings(self) -> dict[str, Any]:
+        """What decides its lists beside the retrievers."""
         made = self.config.candidates
         return {"k": made.k, "known": made.known, "seed": self.context.seed, "version": 1}
 

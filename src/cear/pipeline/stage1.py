@@ -15,7 +15,7 @@ from cear.core.files import file_digest, read_json
 from cear.core.records import from_json
 from cear.data import KnowledgeBase
 from cear.pipeline import making
-from cear.pipeline.parts import Fold, Part, Whole
+from cear.pipeline.parts import Everything, Fold, Part, Whole
 from cear.retrieval import Retriever, RetrieverConfig
 from cear.steps import Step, Store
 from cear.training import State
@@ -33,11 +33,13 @@ class RetrieverPlan:
     context: Context
     recorded: Mapping[str, str] = field(default_factory=dict)
     """What the user's own files held when the run was made: a finished run does not need them."""
+    fold_numbers: tuple[int, ...] | None = None
+    """The folds whose lists Stage 2 learns from, where these are not the first as the configuration says."""
 
     @cached_property
     def stage1(self) -> dict[str, Step]:
         """Stage 1 and the retrievers beside it, of all training facts."""
-        return self._retrievers(Whole(self.kb), "")
+        return self.retrievers_on(Whole(self.kb), "")
 
     @cached_property
     def folds(self) -> list[Fold]:
@@ -45,12 +47,13 @@ class RetrieverPlan:
         crossfit = self.config.candidates.crossfit
         if crossfit is None or not self.config.candidates.held_out:
             return []
-        return [Fold(self.kb, crossfit, number, self.context.seed) for number in range(crossfit.held_out_folds)]
+        numbers = range(crossfit.held_out_folds) if self.fold_numbers is None else self.fold_numbers
+        return [Fold(self.kb, crossfit, number, self.context.seed) for number in numbers]
 
     @cached_property
     def fold_retrievers(self) -> list[dict[str, Step]]:
         """The retrievers of each fold, trained without it."""
-        return [self._retrievers(fold, f"fold {fold.number}, ") for fold in self.folds]
+        return [self.retrievers_on(fold, f"fold {fold.number}, ") for fold in self.folds]
 
     @cached_property
     def brought(self) -> dict[str, str]:
@@ -81,7 +84,8 @@ class RetrieverPlan:
         path = self.store.get(step) / making.TRAINING
         return from_json(State, read_json(path), path)
 
-    def _retrievers(self, part: Part, label: str) -> dict[str, Step]:
+    def retrievers_on(self, part: Part, label: str) -> dict[str, Step]:
+        """The retrievers that learn from a part of the facts, by name; `label` stands before their names."""
         return {name: self._retriever(name, label, config, part) for name, config in self._settings_on(part).items()}
 
     def _retriever(self, name: str, label: str, config: RetrieverConfig, part: Part) -> Step:
@@ -111,10 +115,18 @@ class RetrieverPlan:
     def _settings_on(self, part: Part) -> dict[str, RetrieverConfig]:
         """The settings of those who learn from a part of the facts."""
         crossfit = self.config.candidates.crossfit
+        if isinstance(part, Everything):
+            return {name: self._as_long(name, settings) for name, settings in self.settings1.items()}
         if isinstance(part, Whole) or crossfit is None:
             return self.settings1
         epochs = {STAGE1: crossfit.epochs}
         return {name: settings.on_fold(epochs.get(name)) for name, settings in self.settings1.items()}
+
+    def _as_long(self, name: str, settings: RetrieverConfig) -> RetrieverConfig:
+        """The same settings for as many epochs as validation chose: on facts that are learned it chooses nothing."""
+        best = max(self.training(self.stage1[name]).best_epoch, 1)
+        known = {key: best for key in type(settings).model_fields if key in ("epochs", "validate_every")}
+        return settings.model_copy(update=known)
 
     def _digest(self, name: str, look: Callable[[], str | None]) -> str | None:
         try:

@@ -3,6 +3,7 @@
 from cear.reports.cards import reranker_card, run_card
 from cear.reports.checking import Check, Loaded, check_records, checks_table
 from cear.reports.comparing import Comparison, Group, compare_groups, comparison_table, open_ranks
+from cear.reports.completions import calibration_line, completion_table
 from cear.reports.provenance import Provenance
 from cear.reports.records import Record, read_record, read_records, write_record
 from cear.reports.seeds import Spread, seeds_table, spread
@@ -17,10 +18,12 @@ __all__ = [
     "Provenance",
     "Record",
     "Spread",
+    "calibration_line",
     "check_records",
     "checks_table",
     "compare_groups",
     "comparison_table",
+    "completion_table",
     "evaluation_table",
     "open_ranks",
     "read_record",

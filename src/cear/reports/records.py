@@ -42,6 +42,8 @@ class Record:
     """What a second stage changes: intervals, cardinality, paired difference, confusion."""
     target: Mapping[str, float] = field(default_factory=dict)
     """What both sides together were meant to reach, by measure."""
+    completion: Mapping[str, Any] = field(default_factory=dict)
+    """What became of the proposals of a calibrated run; empty for others."""
 
     @classmethod
     def of(
@@ -52,6 +54,7 @@ class Record:
         model: str,
         details: Mapping[str, Any] | None = None,
         target: Mapping[str, float] | None = None,
+        completion: Mapping[str, Any] | None = None,
     ) -> Record:
         """The record of an evaluation, and of the one before re-ranking where it has one."""
         after, evaluation = evaluation, evaluation.before or evaluation
@@ -73,6 +76,7 @@ class Record:
             stage2=after.summary() if second else None,
             reranking=_reranking(evaluation, after) if second else {},
             target=target or {},
+            completion=completion or {},
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -93,6 +97,7 @@ class Record:
         )
         values = {key: getattr(self, key) for key in first}
         values |= {"details": clean(self.details), "target": dict(self.target)}
+        values |= {"completion": dict(self.completion)} if self.completion else {}
         return values | {"provenance": self.provenance.as_json()}
 
 

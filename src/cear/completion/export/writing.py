@@ -23,8 +23,8 @@ Writer = Callable[[Path, pl.DataFrame, About], None]
 
 def write_table(path: Path, table: pl.DataFrame, about: About) -> None:
     """Write proposals, one row a fact, whole or not at all: `.tsv`, `.jsonl`, `.parquet`, `.nt` or `.ttl`."""
-    write = _writer(path)
-    _check_folder(path)
+    refuse_format(path)
+    write = FORMATS[path.suffix.lower()]
     _check_table(table)
     try:
         with replacing(path) as partial:
@@ -36,17 +36,13 @@ def write_table(path: Path, table: pl.DataFrame, about: About) -> None:
         ) from error
 
 
-def _writer(path: Path) -> Writer:
+def refuse_format(path: Path) -> None:
+    """Refuse now what could not be written later: an ending that says no format, a folder that is not there."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         ending = f"ends in {suffix!r}" if suffix else "has no ending"
         raise ConfigError(f"{path} {ending}, which says no format of proposals. Known: {', '.join(FORMATS)}.")
-    return FORMATS[suffix]
-
-
-def _check_folder(path: Path) -> None:
-    """Refuse a folder that is not there: it is more often mistyped than meant to be made."""
-    if not path.parent.is_dir():
+    if not path.parent.is_dir():  # it is more often mistyped than meant to be made
         raise DataError(f"{path} cannot be written: there is no folder {path.parent}. Make it, or name another.")
 
 
@@ -57,10 +53,6 @@ def _check_table(table: pl.DataFrame) -> None:
         )
     if table.select(pl.any_horizontal(pl.col(FACT).is_null().any())).item():
         raise DataError("The table of proposals has a row without subject, relation or object. Leave such rows out.")
-    twice = table.select(FACT).filter(pl.struct(FACT).is_duplicated())
-    if twice.height:
-        s, r, o = twice.row(0)
-        raise DataError(f"The table of proposals has ⟨{s}, {r}, {o}⟩ more than once. Merge its rows: a fact has one.")
     if unwritable := cs.expand_selector(table, cs.binary() | cs.object()):
         raise DataError(f"The column {', '.join(unwritable)} holds bytes or Python objects. Make texts of them.")
 

@@ -1,0 +1,112 @@
+"""`cear complete`: the facts that a knowledge base lacks, with probabilities."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cear.cli.console import console, loading, progress_bar, resumable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from cear.pipeline import Completion, Run
+
+SHOWN = 20
+
+
+def complete(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    out: Annotated[Path, typer.Option(help="Where the proposals go: .tsv, .parquet, .jsonl, .nt or .ttl.")],
+    relations: Annotated[
+        list[str] | None, typer.Option("--relations", help="Only facts of this relation; may be given again.")
+    ] = None,
+    subjects: Annotated[
+        list[str] | None, typer.Option("--subjects", help="Only facts of this subject; may be given again.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Ask so many questions, the most promising first.")] = None,
+    min_probability: Annotated[float, typer.Option(min=0, max=1, help="Propose what is at least as probable.")] = 0.5,
+    max_false: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Propose as much as can be promised to have at most this share of false facts."
+        ),
+    ] = None,
+    why: Annotated[bool, typer.Option("--why", help="Add a reason to every proposal.")] = False,
+    data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+) -> None:
+    """Propose facts that no split has, the most probable first, and write them to a file.
+
+    A run that is not calibrated is calibrated first; with `refit: true` in its configuration, retrievers that have
+    learned from all facts are asked. An interrupted completion continues when the same command is called again.
+
+    Example: `cear complete runs/mine --out new.tsv --max-false 0.1 --why`
+    """
+    with loading():
+        from cear.completion import refuse_format
+        from cear.pipeline import open_run
+
+    refuse_format(out)
+    started = datetime.now(UTC)
+    with resumable():
+        finished = open_run(run, source=data, store=store, progress=progress_bar)
+        made = finished.complete(
+            relations=relations,
+            subjects=subjects,
+            budget=budget,
+            min_probability=min_probability,
+            max_false=max_false,
+            why=why,
+            progress=progress_bar,
+        )
+    write(out, made, finished, started)
+    console.print(proposals_table(made.table))
+    tell(made, out)
+
+
+def write(out: Path, made: Completion, finished: Run, started: datetime) -> None:
+    """Write proposals with where they come from."""
+    from cear import __version__
+    from cear.completion import About, write_table
+
+    now, digest = datetime.now(UTC), finished.kb.digest
+    about = About(finished.folder.name, digest, __version__, now, note=made.note, started=started)
+    write_table(out, made.table, about)
+
+
+def tell(made: Completion, out: Path) -> None:
+    """Say how many there are, what was promised, and where they are."""
+    kept = made.promise
+    if kept is not None and kept.threshold is None:
+        console.print(
+            f"No threshold can be promised: validation facts are not sure enough that at most {kept.max_false:.0%} of "
+            "any proposals are false. Allow more, or give more validation facts.",
+            highlight=False,
+        )
+    elif kept is not None:
+        console.print(
+            f"With {kept.confidence:.0%} confidence at most {kept.max_false:.0%} of these {kept.proposals:,} are false "
+            f"(probability at least {kept.threshold:.3f}).",
+            highlight=False,
+        )
+    console.print(f"{len(made.table):,} proposals are in {out}. {made.note}", markup=False, highlight=False)
+
+
+def proposals_table(table: pl.DataFrame, title: str = "", most: int = SHOWN) -> Table:
+    """The first proposals with their probabilities, and their reasons where there are any."""
+    reasons = "reasons" in table.columns and bool(table["reasons"].head(most).drop_nulls().len())
+    drawn = Table(title=Text(title) if title else None, title_justify="left")
+    drawn.add_column("probability", justify="right")
+    for column in ("fact", "known", *(["why"] if reasons else [])):
+        drawn.add_column(column, overflow="fold")
+    for row in table.head(most).iter_rows(named=True):
+        fact = Text(f"⟨{row['subject_name']}, {row['relation_name']}, {row['object_name']}⟩")
+        chance = "" if row["probability"] is None else f"{row['probability']:.3f}"
+        drawn.add_row(chance, fact, row["known"] or "new", *([Text(row["reasons"] or "")] if reasons else []))
+    return drawn

@@ -1,0 +1,46 @@
+"""`cear judge`: the probability of given facts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cear.cli.complete import proposals_table
+from cear.cli.console import console, loading, progress_bar, resumable
+
+
+def judge(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    facts: Annotated[Path, typer.Argument(help="A file of facts: subject, relation, object, by id or name.")],
+    out: Annotated[Path | None, typer.Option(help="Write one row for each fact: .tsv, .parquet, .jsonl, …")] = None,
+    why: Annotated[bool, typer.Option("--why", help="Add a reason to every fact.")] = False,
+    data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+) -> None:
+    """Say how likely each of the given facts is, true or false, in their order.
+
+    An entity that the knowledge base does not know is judged by its text, and its row says so.
+
+    Example: `cear judge runs/mine extracted.tsv --out judged.tsv --why`
+    """
+    with loading():
+        from cear import __version__
+        from cear.completion import About, refuse_format, write_table
+        from cear.data import read_facts
+        from cear.pipeline import open_run
+
+    if out is not None:
+        refuse_format(out)
+    given = read_facts(facts)
+    with resumable():
+        finished = open_run(run, source=data, store=store, progress=progress_bar)
+        table = finished.judge(given, why=why, progress=progress_bar)
+    console.print(proposals_table(table))
+    if out is not None:
+        note = "The probability of given facts, not proposals."
+        about = About(finished.folder.name, finished.kb.digest, __version__, datetime.now(UTC), note=note)
+        write_table(out, table, about)
+        console.print(f"{len(table):,} facts are judged in {out}.", markup=False, highlight=False)

@@ -1,0 +1,36 @@
+"""From ranking to knowing: which questions to ask, which facts to propose, how likely each is, and who says so."""
+
+from cear.completion.boosting import Fitted
+from cear.completion.calibration import Calibrator, Sample
+from cear.completion.collecting import PROPOSALS, collect, judged, read_proposals, write_proposals
+from cear.completion.config import CalibrationConfig
+from cear.completion.counts import Counts, among, fact_keys
+from cear.completion.export import FORMATS, About, refuse_format, write_table
+from cear.completion.promises import Promise, promise
+from cear.completion.proposals import Proposals
+from cear.completion.questions import Expectation, Questions, plausible
+
+__all__ = [
+    "FORMATS",
+    "PROPOSALS",
+    "About",
+    "CalibrationConfig",
+    "Calibrator",
+    "Counts",
+    "Expectation",
+    "Fitted",
+    "Promise",
+    "Proposals",
+    "Questions",
+    "Sample",
+    "among",
+    "collect",
+    "fact_keys",
+    "judged",
+    "plausible",
+    "promise",
+    "read_proposals",
+    "refuse_format",
+    "write_proposals",
+    "write_table",
+]

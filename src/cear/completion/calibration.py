@@ -1,0 +1,165 @@
+"""The probability that a proposed fact is true, learned from facts that the retrievers have not seen.
+
+Proposals are all that the questions of a completion give and the retrievers' facts do not. Those that validation holds
+are true. Of the others some are true as well, test facts among them, and nobody who learns may know which. So what is
+learned is P(seen) = share · P(true), where share is that of the facts that may be seen among all that were held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import minimize
+
+from cear.completion.boosting import Boosted, Fitted, HiddenTruth, Reals, sample_groups, sigmoid
+from cear.completion.counts import among, fact_keys
+from cear.completion.proposals import Proposals, monotone
+from cear.core.errors import DataError
+from cear.core.types import Bools, Floats, Ints
+from cear.data import KnowledgeBase
+
+_DEALINGS = 2
+_MOST_ROWS = 60_000  # proposals that trees learn from
+_KNOTS = (-2.0, 1.0)  # log-odds at which the scale may bend
+_PRIOR = 20.0  # facts' worth of belief that a relation is like all others
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What a system proposes that learned from a part of the training facts, and which of it is seen to be true."""
+
+    proposals: Proposals
+    seen: Bools  # (proposal,)
+    held_out: int
+    """Facts that may be seen and that the system has not learned from: those of valid, and those of a fold."""
+
+    @classmethod
+    def of(cls, proposals: Proposals, kb: KnowledgeBase, *fold: Ints) -> Self:
+        """The sample of a system that has not learned from valid, and not from the facts of a fold if there is one."""
+        facts = np.concatenate([kb.facts("valid"), *fold])
+        return cls(proposals, among(fact_keys(proposals.facts, kb), facts, kb), len(facts))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrator:
+    """What makes probabilities of what both stages and the training facts say of proposals."""
+
+    trees: Fitted
+    scale: Floats  # (4,): an offset of the log-odds, and how steep they are where they are low, middling and high
+    doubt: Floats  # (4, 4): the covariance of these
+    relations: Floats  # (relation,): what is added to the log-odds of each, near 0 where it has few facts
+    share: float
+    """Of valid among all held-out facts."""
+
+    @classmethod
+    def learn(cls, samples: Sequence[Sample], kb: KnowledgeBase, *, seed: int) -> Self:
+        """Learned from what is seen in samples, the whole system's first; of test facts only their number is used."""
+        features, groups, truth = _rows(samples, hidden_facts(kb))
+        first = samples[0].proposals
+        few, weight = sample_groups(groups, _MOST_ROWS, truth.seen > 0, seed=seed)
+        learner = Boosted(leaves=7, dealings=_DEALINGS, monotone=monotone(first.views.shape[2], first.counts.shape[1]))
+        trees = learner.fit(features[few], replace(truth, weight=weight)[few], groups[few], seed=seed)
+        raw = trees.raw(features, groups)
+        scale = _best_scale(truth, raw)
+        relation = np.concatenate([each.proposals.facts[:, 1] for each in samples])
+        relations = _by_relation(relation, truth, _bends(raw) @ scale, kb)
+        share = samples[0].held_out / (samples[0].held_out + hidden_facts(kb))
+        return cls(trees, scale, _covariance(truth, raw, scale), relations, share)
+
+    def probability(self, proposals: Proposals) -> Reals:
+        """The probability that a fact which neither train nor valid knows is true, (fact,)."""
+        return np.asarray(self._probabilities(proposals, self.scale[None])[0])
+
+    def draws(self, proposals: Proposals, n: int, *, seed: int) -> Reals:
+        """What it might as well be, by how sure the facts are of the scale, (draw, fact)."""
+        return self._probabilities(
+            proposals, np.random.default_rng(seed).multivariate_normal(self.scale, self.doubt, n)
+        )
+
+    def _probabilities(self, proposals: Proposals, scales: Floats) -> Reals:
+        """The probabilities by each of several scales: of being true, where it is not seen to be."""
+        raw = self.trees.raw(proposals.features, proposals.groups)
+        true = sigmoid(scales @ _bends(raw).T + self.relations[proposals.facts[:, 1]])
+        return np.asarray(true * (1 - self.share) / (1 - true * self.share))
+
+    def as_json(self) -> dict[str, Any]:
+        """The calibrator as a value of JSON."""
+        return {
+            "trees": self.trees.as_json(),
+            "scale": self.scale.tolist(),
+            "doubt": self.doubt.tolist(),
+            "relations": self.relations.tolist(),
+            "share": self.share,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The calibrator that `as_json` gave."""
+        try:
+            scale, doubt, relations = (np.array(values[name], np.float64) for name in ("scale", "doubt", "relations"))
+            return cls(Fitted.from_json(values["trees"]), scale, doubt, relations, float(values["share"]))
+        except (KeyError, TypeError, ValueError):
+            raise DataError(
+                "A calibration cannot be read. Delete the step that it belongs to: it is made anew."
+            ) from None
+
+
+def hidden_facts(kb: KnowledgeBase) -> int:
+    """How many facts nobody may see: as many as test holds, or, where it holds none, as many as valid."""
+    return len(kb.facts("test")) or len(kb.facts("valid"))
+
+
+def _rows(samples: Sequence[Sample], hidden: int) -> tuple[Floats, Ints, HiddenTruth]:
+    """The rows of all samples: features, groups, and what is seen.
+
+    A system that lacks more facts finds more true ones behind the same signs: their odds are as many times higher.
+    """
+    sizes = [len(each.proposals) for each in samples]
+    missing = np.array([each.held_out + hidden for each in samples], np.float64)
+    share = np.array([each.held_out for each in samples]) / missing
+    truth = HiddenTruth(
+        np.concatenate([each.seen for each in samples]).astype(np.float64),
+        np.repeat(share, sizes),
+        np.repeat(np.log(missing / missing[0]), sizes),
+        np.ones(sum(sizes)),
+    )
+    features = np.concatenate([each.proposals.features for each in samples])
+    return features, np.concatenate([each.proposals.groups for each in samples]), truth
+
+
+def _bends(raw: Reals) -> Floats:
+    """What is added up to a scale: 1, and a straight line in three pieces that are smoothly joined, (row, 4)."""
+    low, high = (np.logaddexp(0.0, raw - knot) for knot in _KNOTS)
+    return np.stack([np.ones(len(raw)), raw - low, low - high, high], axis=1)
+
+
+def _best_scale(truth: HiddenTruth, raw: Reals) -> Floats:
+    """The most likely scale of what the trees say, never falling: trees that stop early are too careful."""
+    rows = _bends(raw)
+
+    def loss(scale: Floats) -> tuple[float, Floats]:
+        log_odds = rows @ scale
+        return float(truth.loss(log_odds).sum()), truth.slope(log_odds)[0] @ rows
+
+    start = np.array([0.0, 1.0, 1.0, 1.0])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(None, None), *[(0.2, 5.0)] * 3])
+    return np.asarray(found.x)
+
+
+def _covariance(truth: HiddenTruth, raw: Reals, scale: Floats) -> Floats:
+    """How sure the facts are of a scale: the inverse of their information, and of a little that is believed before."""
+    rows = _bends(raw)
+    information = truth.slope(rows @ scale)[1]
+    return np.linalg.inv((rows.T * information) @ rows + np.eye(4))
+
+
+def _by_relation(relation: Ints, truth: HiddenTruth, log_odds: Reals, kb: KnowledgeBase) -> Floats:
+    """How the log-odds of each relation's proposals are off, shrunk towards nothing where it has few facts."""
+    expected = truth.share * sigmoid(log_odds + truth.offset)
+    counted, believed = (
+        np.bincount(relation, weights=each, minlength=kb.n_relations) for each in (truth.seen, expected)
+    )
+    return np.log((counted + _PRIOR) / (believed + _PRIOR))

@@ -1,0 +1,89 @@
+"""Asking many questions and keeping what comes back: part by part, so that an interruption costs one part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from cear.completion.counts import Counts
+from cear.completion.proposals import Proposals
+from cear.completion.views import Views, best_views, given_views, n_view_features
+from cear.core.blocks import blocks
+from cear.core.context import Context
+from cear.core.errors import OutOfTime
+from cear.core.progress import Progress, silent
+from cear.core.tensors import read_tensors, write_tensors
+from cear.core.types import Ints, Queries
+from cear.ranking import Ranker
+
+PROPOSALS = "proposals.safetensors"
+_PART = 4096  # questions that are asked before their answers are kept
+
+
+def collect(ranker: Ranker, queries: Queries, n: int, counts: Counts, folder: Path, context: Context) -> None:
+    """Propose the n best answers of every query, and write them; what an earlier try has kept is not asked again."""
+    parts = [*blocks(len(queries), _PART)]
+    with context.progress("Asking", len(queries)) as bar:
+        for number, block in enumerate(parts):
+            path = folder / f"views-{number:05d}.safetensors"
+            if not path.exists():
+                if context.deadline.passed():
+                    raise OutOfTime("The time is over while questions were asked. The same command goes on from here.")
+                _write_views(path, _asked(ranker, queries[block], n))
+            bar.advance(block.stop - block.start)
+    kept = [
+        _read_views(folder / f"views-{number:05d}.safetensors").from_query(block.start)
+        for number, block in enumerate(parts)
+    ]
+    write_proposals(folder / PROPOSALS, Proposals.of(queries, Views.concat([_no_views(ranker), *kept]), counts))
+    for path in folder.glob("views-*.safetensors"):
+        path.unlink()
+
+
+def judged(ranker: Ranker, facts: Ints, counts: Counts, *, progress: Progress = silent) -> Proposals:
+    """The given facts as proposals, each once, as answers of both their questions, wherever they stand there."""
+    kb = ranker.kb
+    facts = np.unique(facts, axis=0)
+    s, r, o = facts.T
+    queries = Queries(np.concatenate([s, o]), np.concatenate([r, r + kb.n_relations]))
+    given, parts = np.concatenate([o, s]), [_no_views(ranker)]
+    with progress("Judging", len(queries)) as bar:
+        for block in blocks(len(queries), ranker.retrievers.block_rows):
+            parts.append(given_views(ranker, queries[block], given[block]).from_query(block.start))
+            bar.advance(block.stop - block.start)
+    return Proposals.of(queries, Views.concat(parts), counts)
+
+
+def write_proposals(path: Path, proposals: Proposals) -> None:
+    """Write proposals as one file, atomically."""
+    arrays = {name: getattr(proposals, name) for name in ("facts", "views", "counts", "ranks")}
+    write_tensors(path, {name: torch.from_numpy(array) for name, array in arrays.items()})
+
+
+def read_proposals(path: Path) -> Proposals:
+    """The proposals in a file."""
+    tensors, _ = read_tensors(path)
+    return Proposals(*(tensors[name].numpy() for name in ("facts", "views", "counts", "ranks")))
+
+
+def _asked(ranker: Ranker, queries: Queries, n: int) -> Views:
+    parts = blocks(len(queries), ranker.retrievers.block_rows)
+    found = [best_views(ranker, queries[block], n).from_query(block.start) for block in parts]
+    return Views.concat([_no_views(ranker), *found])
+
+
+def _no_views(ranker: Ranker) -> Views:
+    nothing = np.zeros(0, np.int64)
+    return Views(nothing, nothing, np.zeros((0, n_view_features(len(ranker.retrievers.extra))), np.float32), nothing)
+
+
+def _write_views(path: Path, views: Views) -> None:
+    arrays = {name: getattr(views, name) for name in ("query", "answer", "features", "rank")}
+    write_tensors(path, {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()})
+
+
+def _read_views(path: Path) -> Views:
+    tensors, _ = read_tensors(path)
+    return Views(*(tensors[name].numpy() for name in ("query", "answer", "features", "rank")))

@@ -1,0 +1,163 @@
+"""The steps of a completion: which questions, their answers, and the probabilities that are learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cear.completion import (
+    PROPOSALS,
+    CalibrationConfig,
+    Calibrator,
+    Counts,
+    Expectation,
+    Fitted,
+    Proposals,
+    Sample,
+    collect,
+    read_proposals,
+)
+from cear.core.files import read_json, write_json
+from cear.pipeline.parts import Everything, Fold, Part, Whole
+from cear.ranking import Ranker
+from cear.reranking import Upstream
+from cear.steps import Step
+
+if TYPE_CHECKING:
+    from cear.pipeline.plan import Plan
+
+EXPECTATION, CALIBRATION = "expectation.json", "calibration.json"
+VERSION = 2  # of what these steps compute
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Which questions are asked: the best so many, of all, or of given relations and subjects."""
+
+    questions: int
+    relations: tuple[int, ...] | None = None
+    subjects: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CompletionPlan:
+    """What a completion asks of a run, as steps after those of its system."""
+
+    plan: Plan
+
+    @property
+    def settings(self) -> CalibrationConfig:
+        """How it is calibrated: as the configuration says, or by default."""
+        return self.plan.config.calibration or CalibrationConfig()
+
+    @cached_property
+    def expectation(self) -> Step:
+        """How many missing answers a question is expected to have."""
+        settings = {"settings": self.settings.settings_key(), "data": self.plan.kb.digest, **self._always}
+        return Step("questions", "questions", settings, self._make_expectation, on_cpu=True)
+
+    def proposals(self, part: Part, asking: Asking) -> Step:
+        """What the system that has learned from a part of the facts proposes."""
+        settings = {"settings": self.settings.settings_key(), "asked": asdict(asking), "seen": part.key, **self._always}
+        settings |= self.plan.ranker_settings
+        inputs = (self.expectation, *self._system(part))
+        return Step(
+            ", ".join(filter(None, [_label(part), "proposals"])),
+            "proposals",
+            settings,
+            partial(self._make_proposals, part, asking),
+            inputs,
+        )
+
+    @cached_property
+    def calibration(self) -> Step:
+        """The probability of a proposal, from validation facts and folds that no stage has learned from."""
+        made = [self.proposals(part, self.asking) for part in self._samples]
+        settings = {"data": self.plan.kb.digest, **self._always}
+        return Step("calibration", "calibration", settings, self._make_calibration, tuple(made), on_cpu=True)
+
+    @property
+    def asking(self) -> Asking:
+        """The questions that probabilities are learned from, and that a completion asks if nobody says otherwise."""
+        return Asking(self.settings.questions)
+
+    @cached_property
+    def calibrator(self) -> Calibrator:
+        """What makes probabilities; made first if need be."""
+        return Calibrator.from_json(read_json(self.plan.store.get(self.calibration) / CALIBRATION))
+
+    def proposed(self, part: Part, asking: Asking | None = None) -> Proposals:
+        """The proposals of a step, made first if need be."""
+        return read_proposals(self.plan.store.get(self.proposals(part, asking or self.asking)) / PROPOSALS)
+
+    def ranker_on(self, part: Part) -> Ranker:
+        """The system whose retrievers have learned from a part of the facts; Stage 2 and fusion are the run's own."""
+        plan = self.plan
+        if isinstance(part, Whole):
+            return plan.ranker
+        made, reranker = plan.config.candidates, None
+        retrievers = plan.load_retrievers(part, self.retrievers(part))
+        if plan.config.reranker is not None:
+            upstream = Upstream(part.seen, plan.upstream.extra, plan.upstream.fold_retriever)
+            reranker = plan.load_reranker(plan.store.get(plan.reranker), upstream)
+        return Ranker(retrievers, made.k, made.known, reranker, plan.ranker.fusion)
+
+    @cached_property
+    def _samples(self) -> list[Part]:
+        """All training facts, and all but a fold that Stage 2 has not learned from, if the settings want some."""
+        crossfit, plan = self.plan.config.candidates.crossfit, self.plan
+        if crossfit is None or plan.config.reranker is None:
+            return [Whole(plan.kb)]
+        first = crossfit.held_out_folds
+        numbers = range(first, min(first + self.settings.folds, crossfit.folds))
+        return [Whole(plan.kb), *(Fold(plan.kb, crossfit, number, plan.context.seed) for number in numbers)]
+
+    def _system(self, part: Part) -> tuple[Step, ...]:
+        if isinstance(part, Whole):
+            return self.plan.system
+        second = () if self.plan.config.reranker is None else (self.plan.reranker, self.plan.fusion)
+        return (*self.retrievers(part).values(), *second)
+
+    def retrievers(self, part: Part) -> dict[str, Step]:
+        """Those that learn from a part of the facts."""
+        return self.plan.retrievers_on(part, f"{_label(part)}, ")
+
+    # How each is made.
+
+    def _make_expectation(self, folder: Path) -> None:
+        config, counts = self.settings, Counts(self.plan.kb)
+        learned = Expectation.learn(counts, config.least_share, config.proposals, seed=self.plan.context.seed)
+        write_json(folder / EXPECTATION, learned.trees.as_json())
+
+    def _make_proposals(self, part: Part, asking: Asking, folder: Path) -> None:
+        counts, config = Counts(part.seen), self.settings
+        trees = Fitted.from_json(read_json(self.plan.store.get(self.expectation) / EXPECTATION))
+        questions = Expectation(trees).questions(counts, config.least_share)
+        chosen = questions.among(asking.relations, asking.subjects, part.seen.n_relations).best(asking.questions)
+        collect(self.ranker_on(part), chosen.queries, config.proposals, counts, folder, self.plan.context)
+
+    def _make_calibration(self, folder: Path) -> None:
+        kb = self.plan.kb
+        samples = [Sample.of(self.proposed(part), kb, *_held_out(part)) for part in self._samples]
+        write_json(folder / CALIBRATION, Calibrator.learn(samples, kb, seed=self.plan.context.seed).as_json())
+
+    @property
+    def _always(self) -> Mapping[str, Any]:
+        return {"seed": self.plan.context.seed, "version": VERSION}
+
+
+def _label(part: Part) -> str:
+    match part:
+        case Fold():
+            return f"fold {part.number}"
+        case Everything():
+            return "all facts"
+        case _:
+            return ""
+
+
+def _held_out(part: Part) -> list[Any]:
+    return [part.held_out] if isinstance(part, Fold) else []

@@ -1,0 +1,60 @@
+"""Facts by name, judged: known entities by what both stages say, unknown ones by their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from cear.core.errors import DataError, UnknownName
+from cear.core.progress import Progress
+from cear.data import KnowledgeBase
+from cear.pipeline import proposing
+from cear.ranking import NewEntity
+
+if TYPE_CHECKING:
+    from cear.pipeline.finished import Run
+
+
+def judge_named(run: Run, facts: Sequence[Sequence[str]], *, why: bool, progress: Progress) -> pl.DataFrame:
+    """The probability of each fact, one row each, in their order; `note` tells of entities that nobody knows."""
+    _refuse_other_widths(facts)
+    unknown = [*dict.fromkeys(name for s, _, o in facts for name in (s, o) if not _is_known(name, run.kb))]
+    knows = run.with_entities([NewEntity(name, name) for name in unknown]) if unknown else run
+    numbers = [_numbers(fact, place, knows.kb) for place, fact in enumerate(facts, start=1)]
+    given = np.array(numbers, np.int64).reshape(-1, 3)
+    table = proposing.judge(knows.ranker, run.plan.completion.calibrator, given, why=why, progress=progress)
+    notes = [_note(fact, set(unknown)) for fact in facts]
+    return table.with_columns(pl.Series("note", notes, dtype=pl.String))
+
+
+def _is_known(name: str, kb: KnowledgeBase) -> bool:
+    return name in kb.entities.by_id or bool(kb.entities.named(name))
+
+
+def _numbers(fact: Sequence[str], place: int, kb: KnowledgeBase) -> tuple[int, int, int]:
+    subject, relation, object_ = fact
+    try:
+        return kb.entities.find(subject), kb.relations.find(relation), kb.entities.find(object_)
+    except UnknownName as error:
+        raise UnknownName(f"Fact {place}: {error}") from None
+
+
+def _note(fact: Sequence[str], unknown: set[str]) -> str | None:
+    """What a row says of entities that nobody knows."""
+    new = [*_new_ends(fact, unknown)]
+    return f"{' and '.join(new)} unknown to the knowledge base: judged by its text alone" if new else None
+
+
+def _new_ends(fact: Sequence[str], unknown: set[str]) -> Iterator[str]:
+    for end, name in (("subject", fact[0]), ("object", fact[2])):
+        if name in unknown:
+            yield end
+
+
+def _refuse_other_widths(facts: Sequence[Sequence[str]]) -> None:
+    for place, fact in enumerate(facts, start=1):
+        if len(fact) != 3:
+            raise DataError(f"Fact {place} has {len(fact)} parts, not subject, relation, object: {list(fact)}.")

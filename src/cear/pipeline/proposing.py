@@ -1,0 +1,156 @@
+"""New facts with probabilities: what a completion gives back, and given facts judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from cear.completion import Calibrator, Counts, Promise, Proposals, among, fact_keys, judged, promise
+from cear.core.errors import ConfigError
+from cear.core.progress import Progress, silent
+from cear.core.types import SPLITS, Bools, Floats, Ints, Queries
+from cear.data import KnowledgeBase, Vocabulary
+from cear.explaining import explain
+from cear.pipeline.completion_plan import Asking, CompletionPlan
+from cear.pipeline.parts import Everything, Whole
+from cear.ranking import Ranker
+
+FINAL, STAGE1, STAGE1_RANK = 0, 4, 6  # places of features in a view
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """Proposed facts, the most probable first, with what has to be said about them."""
+
+    table: pl.DataFrame
+    """subject, relation, object (ids), their names, probability, rank, stage1_rank, score, stage1_score, known,
+    reasons."""
+    promise: Promise | None
+    note: str
+
+
+def complete(
+    steps: CompletionPlan,
+    *,
+    relations: Sequence[str] | None = None,
+    subjects: Sequence[str] | None = None,
+    budget: int | None = None,
+    min_probability: float = 0.5,
+    max_false: float | None = None,
+    why: bool = False,
+    progress: Progress = silent,
+) -> Completion:
+    """The facts that a run proposes and no split has, the most probable first."""
+    _refuse_shares(min_probability=min_probability, max_false=max_false)
+    kb, refit = steps.plan.kb, steps.plan.config.refit
+    asking = Asking(
+        budget or steps.asking.questions, _numbers(kb.relations, relations), _numbers(kb.entities, subjects)
+    )
+    calibrator, part = steps.calibrator, Everything(kb) if refit else Whole(kb)
+    new = steps.proposed(part, asking)
+    new = new[~_in_splits(new, kb)]
+    shown = calibrator.probability(new)
+    kept = None if max_false is None else promise(calibrator, new, max_false, seed=steps.plan.context.seed)
+    threshold = min_probability if kept is None else kept.threshold
+    chosen = np.flatnonzero(shown >= (2.0 if threshold is None else threshold))
+    chosen = chosen[np.argsort(-shown[chosen], kind="stable")]
+    facts = new[chosen]
+    reasons = _reasons(steps.ranker_on(part), facts.facts, progress) if why else None
+    return Completion(proposal_table(kb, facts, shown[chosen], reasons), kept, _note(kb, refit=refit))
+
+
+def probabilities(ranker: Ranker, calibrator: Calibrator, facts: Ints) -> Floats:
+    """The probability of each of these facts, (fact,)."""
+    found = judged(ranker, facts, Counts(ranker.kb))
+    place = np.searchsorted(fact_keys(found.facts, ranker.kb), fact_keys(facts, ranker.kb))
+    return calibrator.probability(found)[place]
+
+
+def judge(
+    ranker: Ranker, calibrator: Calibrator, facts: Ints, *, why: bool = False, progress: Progress = silent
+) -> pl.DataFrame:
+    """The probability of given facts, in their order, whether a split has them or not."""
+    kb = ranker.kb
+    found = judged(ranker, facts, Counts(kb), progress=progress)
+    shown = calibrator.probability(found)
+    place = np.searchsorted(fact_keys(found.facts, kb), fact_keys(facts, kb))
+    reasons = _reasons(ranker, found.facts, progress) if why else None
+    return proposal_table(kb, found, shown, reasons)[place]
+
+
+def proposal_table(
+    kb: KnowledgeBase, proposals: Proposals, probability: Floats, reasons: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Proposals as a table with the user's ids and names, in the order of the proposals."""
+    s, r, o = proposals.facts.T
+    side = _better_side(proposals)
+    seen = partial(_of_side, proposals.views, side)
+    names = {"subject": kb.entities.table[s], "relation": kb.relations.table[r], "object": kb.entities.table[o]}
+    return pl.DataFrame(
+        {
+            **{end: table["id"] for end, table in names.items()},
+            **{f"{end}_name": table["name"] for end, table in names.items()},
+            "probability": probability,
+            "rank": np.take_along_axis(proposals.ranks, side[:, None], axis=1)[:, 0],
+            "stage1_rank": np.rint(np.exp(seen(STAGE1_RANK))).astype(np.int64),  # it was log(1 + place), from 0
+            "score": seen(FINAL).astype(np.float64),
+            "stage1_score": seen(STAGE1).astype(np.float64),
+            "known": pl.Series(_split_names(proposals, kb), dtype=pl.String),
+            "reasons": pl.Series(reasons or [None] * len(proposals), dtype=pl.String),
+        }
+    )
+
+
+def _better_side(proposals: Proposals) -> Ints:
+    """The question that has each fact higher in its list: 0 for ⟨s, r, ?⟩, 1 for ⟨?, r, o⟩."""
+    ranks = np.where(proposals.ranks == 0, np.iinfo(np.int64).max, proposals.ranks)
+    return np.asarray(ranks.argmin(axis=1))
+
+
+def _of_side(views: Floats, side: Ints, feature: int) -> Floats:
+    return np.asarray(views[np.arange(len(views)), side, feature])
+
+
+def _in_splits(proposals: Proposals, kb: KnowledgeBase) -> Bools:
+    keys = fact_keys(proposals.facts, kb)
+    return np.asarray(np.any([among(keys, kb.facts(split), kb) for split in SPLITS], axis=0))
+
+
+def _split_names(proposals: Proposals, kb: KnowledgeBase) -> list[str | None]:
+    """The split that has each fact already, or None."""
+    keys = fact_keys(proposals.facts, kb)
+    found: list[str | None] = [None] * len(keys)
+    for split in SPLITS[::-1]:
+        for place in np.flatnonzero(among(keys, kb.facts(split), kb)):
+            found[place] = split
+    return found
+
+
+def _reasons(ranker: Ranker, facts: Ints, progress: Progress) -> list[str]:
+    """A sentence for each fact, as the answer of ⟨s, r, ?⟩."""
+    s, r, o = facts.T
+    return [each.sentence(ranker.kb) for each in explain(ranker, Queries(s, r), o, progress=progress)]
+
+
+def _numbers(vocabulary: Vocabulary, names: Sequence[str] | None) -> tuple[int, ...] | None:
+    return None if names is None else tuple(sorted({vocabulary.find(name) for name in names}))
+
+
+def _note(kb: KnowledgeBase, *, refit: bool) -> str:
+    """What a reader of proposals has to know about them."""
+    learned = "the facts of all splits" if refit else "the training facts"
+    return (
+        f"Proposed by retrievers that learned from {learned} of {kb.name!r}. Probabilities were learned on validation "
+        "facts, and figures of the run are those of its split. They hold for a knowledge base that lacks about as many "
+        "facts as test has."
+    )
+
+
+def _refuse_shares(**shares: float | None) -> None:
+    for name, share in shares.items():
+        if share is not None and not 0 <= share <= 1:
+            raise ConfigError(f"{name}: {share} is no share. Give a number from 0 to 1, such as 0.1.")

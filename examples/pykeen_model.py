@@ -1,9 +1,9 @@
-"""A model that PyKEEN trains becomes Stage 1: train it, import it, re-rank its best, measure both, fill gaps.
+"""A model that PyKEEN trains becomes Stage 1: train it, import it, re-rank its best, measure both, complete.
 
     pip install 'cear[pykeen]'
     python examples/pykeen_model.py runs/pykeen
 
-On one core: half a minute. PyKEEN is needed to train, not to import.
+On one core: a minute. PyKEEN is needed to train, not to import.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 from pykeen.pipeline import pipeline
 from pykeen.triples import TriplesFactory
 
@@ -65,32 +64,19 @@ def configuration(model: Path) -> cear.RunConfig:
     return cear.RunConfig.parse(values, source="examples/pykeen_model.py")
 
 
-def fill_gaps(run: cear.Run, relation: str, *, like: str) -> pl.DataFrame:
-    """The best object of `relation` for every subject of the relation `like` that has none in the training facts."""
-    kb = run.kb
-    facts, wanted, alike = kb.facts("train"), kb.relations.find(relation), kb.relations.find(like)
-    without = np.setdiff1d(facts[facts[:, 1] == alike, 0], facts[facts[:, 1] == wanted, 0])
-    subjects = kb.entities.table[without]
-    questions = pl.DataFrame({"subject": subjects["id"], "relation": [relation] * len(without)})
-    best = run.ask_many(questions, k=1)
-    return pl.DataFrame(
-        {"subject": subjects["name"].gather(best["question"]), "best": best["name"], "held out": best["known"]}
-    )
-
-
 def main(folder: Path, *, epochs: int = 12) -> None:
-    """Train, import, re-rank, measure, fill gaps."""
+    """Train, import, re-rank, measure, complete."""
     train(cear.load("demo"), folder / "model", epochs=epochs)
     run = cear.run(configuration(folder / "model"), folder / "run", store=folder / "steps")
     evaluation = run.evaluate("test")
     assert evaluation.before is not None
     for name, each in (("PyKEEN's ComplEx", evaluation.before), ("re-ranked", evaluation)):
         print(f"{name:18}MRR {each.summary()['both']['mrr']:.3f}")
-    gaps = fill_gaps(run, "continent", like="currency")
-    right = (gaps["held out"] == "test").sum()
-    print(f"continents of {len(gaps)} countries that have none; {right} of these facts were held out for the test")
-    for country, continent, held_out in gaps.head(8).iter_rows():
-        print(f"  {country:24}{continent:20}{held_out or 'new'}")
+    measured = run.evaluate_completion()
+    for name, proposed in (("probability", measured.proposed), *measured.baselines.items()):
+        print(f"right of the first 100 proposals, sorted by {name}: {proposed.right_at(100)}")
+    for fact in run.complete().table.head(8).iter_rows(named=True):
+        print(f"  {fact['probability']:.3f}  {fact['subject_name']}, {fact['relation_name']}, {fact['object_name']}")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ _HOMES = {
 }
 _ROOMS = (
     "candidates",
+    "completion",
     "core",
     "data",
     "evaluation",

@@ -54,10 +54,12 @@ def audit_table(table: pl.DataFrame, most: int = SHOWN) -> Table:
     """The first facts, with what might stand there instead and what contradicts them."""
     drawn = Table(title=Text("Facts that look wrong"), title_justify="left")
     drawn.add_column("probability", justify="right")
-    for column in ("fact", "rather", "beside"):
+    reasons = bool(table["reasons"].head(most).drop_nulls().len())
+    for column in ("fact", "rather", "beside", *(["why"] if reasons else [])):
         drawn.add_column(column, overflow="fold")
     for row in table.head(most).iter_rows(named=True):
         fact = Text(f"⟨{row['subject_name']}, {row['relation_name']}, {row['object_name']}⟩")
-        rest = (Text(row[column] or "") for column in ("instead", "contradicts"))
+        columns = ("instead", "contradicts", *(["reasons"] if reasons else []))
+        rest = (Text(row[column] or "") for column in columns)
         drawn.add_row(f"{row['probability']:.4f}", fact, *rest)
     return drawn

@@ -30,7 +30,7 @@ def complete(
         list[str] | None, typer.Option("--subjects", help="Only facts of this subject; may be given again.")
     ] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Ask so many questions, the most promising first.")] = None,
-    min_probability: Annotated[float, typer.Option(min=0, max=1, help="Propose what is at least as probable.")] = 0.5,
+    min_probability: Annotated[float, typer.Option(min=0, max=1, help="Propose what is at least as probable.")] = 0.05,
     max_false: Annotated[
         float | None,
         typer.Option(

@@ -114,15 +114,15 @@ class Fitted:
     """Trees that have learned."""
 
     models: tuple[tuple[str, ...], ...]
-    """For each dealing of groups one model for each part, in the text form of LightGBM."""
+    """For each dealing of groups one model for each part, in the text form of LightGBM; "" where it saw no row."""
     start: float
     seed: int
 
     @cached_property
-    def _boosters(self) -> list[list[lightgbm.Booster]]:
+    def _boosters(self) -> list[list[lightgbm.Booster | None]]:
         import lightgbm
 
-        return [[lightgbm.Booster(model_str=text) for text in dealing] for dealing in self.models]
+        return [[lightgbm.Booster(model_str=text) if text else None for text in dealing] for dealing in self.models]
 
     def raw(self, features: Floats, groups: Ints) -> Reals:
         """What the models that never saw the group of a row say of it, (row,)."""
@@ -175,6 +175,8 @@ class Boosted:
         import lightgbm
 
         learned = ~held
+        if not learned.any():  # all rows are of one part: nobody may say more of them than the start
+            return ""
         inner, outer = likelihood[learned], likelihood[held]
         params = {
             "objective": lambda f, _: inner.slope(f + start),
@@ -193,7 +195,7 @@ class Boosted:
             **self.params,
         }
         data = lightgbm.Dataset(x[learned], np.zeros(int(learned.sum())), params={"verbosity": -1, "num_threads": 1})
-        if not held.any() or not learned.any():  # nothing tells when to stop
+        if not held.any():  # nothing tells when to stop
             return str(lightgbm.train(params, data, num_boost_round=_PATIENCE).model_to_string())
         grown = lightgbm.train(
             params,
@@ -223,9 +225,9 @@ def dealt(groups: Ints, seed: int) -> Ints:
     return np.asarray(_scrambled(groups, seed) % np.uint64(_PARTS)).astype(np.int64)
 
 
-def _raw(booster: lightgbm.Booster, features: Floats) -> Reals:
-    if not len(features):
-        return np.zeros(0)
+def _raw(booster: lightgbm.Booster | None, features: Floats) -> Reals:
+    if booster is None or not len(features):
+        return np.zeros(len(features))
     return np.asarray(booster.predict(features, raw_score=True, num_threads=1))
 
 

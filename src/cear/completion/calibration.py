@@ -24,6 +24,7 @@ from cear.data import KnowledgeBase
 _DEALINGS = 2
 _MOST_ROWS = 60_000  # proposals that trees learn from
 _KNOTS = (-2.0, 1.0)  # log-odds at which the scale may bend
+_SUREST = 0.25  # of what is found of the held-out facts: the proposals above are the surest
 _PRIOR = 20.0  # facts' worth of belief that a relation is like all others
 
 
@@ -37,9 +38,17 @@ class Sample:
     """Facts that may be seen and that the system has not learned from: those of valid, and those of a fold."""
 
     @classmethod
-    def of(cls, proposals: Proposals, kb: KnowledgeBase, *fold: Ints) -> Self:
-        """The sample of a system that has not learned from valid, and not from the facts of a fold if there is one."""
-        facts = np.concatenate([kb.facts("valid"), *fold])
+    def of(cls, proposals: Proposals, kb: KnowledgeBase, *fold: Ints, learned: Ints | None = None) -> Self:
+        """The sample of a system that has not learned from valid, and not from the facts of a fold if there is one.
+
+        `learned` are the places of the validation facts that Stage 2 has learned from, if there are any: no proposal
+        of theirs says anything.
+        """
+        valid = kb.facts("valid")
+        if learned is not None:
+            proposals = proposals[~among(fact_keys(proposals.facts, kb), valid[learned], kb)]
+            valid = np.delete(valid, learned, axis=0)
+        facts = np.concatenate([valid, *fold])
         return cls(proposals, among(fact_keys(proposals.facts, kb), facts, kb), len(facts))
 
 
@@ -52,7 +61,7 @@ class Calibrator:
     doubt: Floats  # (4, 4): the covariance of these
     relations: Floats  # (relation,): what is added to the log-odds of each, near 0 where it has few facts
     share: float
-    """Of valid among all held-out facts."""
+    """Of the facts that are known to be true among all that train lacks: proposals are what is left of these."""
 
     @classmethod
     def learn(cls, samples: Sequence[Sample], kb: KnowledgeBase, *, seed: int) -> Self:
@@ -62,12 +71,32 @@ class Calibrator:
         few, weight = sample_groups(groups, _MOST_ROWS, truth.seen > 0, seed=seed)
         learner = Boosted(leaves=7, dealings=_DEALINGS, monotone=monotone(first.views.shape[2], first.counts.shape[1]))
         trees = learner.fit(features[few], replace(truth, weight=weight)[few], groups[few], seed=seed)
-        raw = trees.raw(features, groups)
+        return cls._scaled(trees, trees.raw(features, groups), samples, hidden_facts(kb), kb)
+
+    @classmethod
+    def _scaled(cls, trees: Fitted, raw: Reals, samples: Sequence[Sample], hidden: float, kb: KnowledgeBase) -> Self:
+        """What the trees say as probabilities, if so many true facts are hidden from who learns."""
+        _, _, truth = _rows(samples, hidden)
         scale = _best_scale(truth, raw)
         relation = np.concatenate([each.proposals.facts[:, 1] for each in samples])
         relations = _by_relation(relation, truth, _bends(raw) @ scale, kb)
-        share = samples[0].held_out / (samples[0].held_out + hidden_facts(kb))
+        share = samples[0].held_out / (samples[0].held_out + hidden)
         return cls(trees, scale, _covariance(truth, raw, scale), relations, share)
+
+    def in_use(self, samples: Sequence[Sample], kb: KnowledgeBase) -> Self:
+        """For use, when nothing is hidden any more but what the knowledge base lacks, as many facts as `missing` says.
+
+        Its `probability` is that of a fact that no split has; `truth` that of one that train lacks.
+        """
+        features, groups, _ = _rows(samples, hidden_facts(kb))
+        raw, lacks = self.trees.raw(features, groups), missing(self, samples, kb)
+        held_out = len(kb.facts("valid")) + len(kb.facts("test"))
+        scaled = self._scaled(self.trees, raw, samples, len(kb.facts("test")) + lacks, kb)
+        return replace(scaled, share=held_out / (held_out + lacks))
+
+    def truth(self, proposals: Proposals) -> Reals:
+        """The probability that a fact which train lacks is true, (fact,), whether another split has it or not."""
+        return replace(self, share=0.0).probability(proposals)
 
     def probability(self, proposals: Proposals) -> Reals:
         """The probability that a fact which neither train nor valid knows is true, (fact,)."""
@@ -107,12 +136,31 @@ class Calibrator:
             ) from None
 
 
+def missing(calibrator: Calibrator, samples: Sequence[Sample], kb: KnowledgeBase) -> float:
+    """How many facts the knowledge base lacks beside those of its splits, if its surest proposals are true.
+
+    Some of the surest are seen to be true. If the others are true as well, then facts that nobody may see are to
+    held-out facts as these others are to those. Test facts are among them, and the rest is missing. It is taken to be
+    no more than what the splits hold out, and no less than a twentieth, which is what the estimate may be off by.
+    """
+    held_out = len(kb.facts("valid")) + len(kb.facts("test"))
+    unseen = []
+    for sample in samples:
+        order = np.argsort(-calibrator.truth(sample.proposals), kind="stable")
+        found = np.cumsum(sample.seen[order])
+        n = int(np.searchsorted(found, _SUREST * found[-1])) + 1 if len(found) and found[-1] else 0
+        if n:
+            unseen.append((n - found[n - 1]) / found[n - 1] * sample.held_out)
+    lacks = float(np.mean(unseen)) - len(kb.facts("test")) if unseen else 0.0
+    return float(np.clip(lacks, 0.05 * held_out, held_out))
+
+
 def hidden_facts(kb: KnowledgeBase) -> int:
     """How many facts nobody may see: as many as test holds, or, where it holds none, as many as valid."""
     return len(kb.facts("test")) or len(kb.facts("valid"))
 
 
-def _rows(samples: Sequence[Sample], hidden: int) -> tuple[Floats, Ints, HiddenTruth]:
+def _rows(samples: Sequence[Sample], hidden: float) -> tuple[Floats, Ints, HiddenTruth]:
     """The rows of all samples: features, groups, and what is seen.
 
     A system that lacks more facts finds more true ones behind the same signs: their odds are as many times higher.

@@ -57,7 +57,7 @@ class Counts:
         s, r, o = facts.T
         itself = _among(self._keys(facts), self._fact_keys)
         of_ends = (self.of_queries(Queries(s, r), itself), self.of_queries(Queries(o, r + self.kb.n_relations), itself))
-        together = (self.turned_round(facts), self._links(s, o) > itself, self._symmetric[r])
+        together = (self.turned_round(facts) & (s != o), self._links(s, o) > itself, self._symmetric[r])
         return np.column_stack([*of_ends, *together]).astype(np.float32)
 
     def turned_round(self, facts: Ints) -> Bools:

@@ -39,11 +39,13 @@ def promise(calibrator: Calibrator, proposals: Proposals, max_false: float, *, s
     if len(certain) < _LEAST:
         return Promise(max_false, None, 0)
     drawn = calibrator.draws(proposals[certain], _DRAWS, seed=seed)
-    kept = np.flatnonzero(_lower_ends(drawn)[_LEAST - 1 :] >= 1 - max_false)
-    failed = np.flatnonzero(np.append(np.diff(kept) > 1, True)) if len(kept) else kept
+    ends = np.flatnonzero(np.append(np.diff(shown[certain]) < 0, True))  # a threshold parts no equal ones
+    ends = ends[ends >= _LEAST - 1]
+    kept = np.flatnonzero(_lower_ends(drawn)[ends] >= 1 - max_false)
     if not len(kept):
         return Promise(max_false, None, 0)
-    size = int(kept[failed[0]]) + _LEAST
+    failed = np.flatnonzero(np.append(np.diff(kept) > 1, True))
+    size = int(ends[kept[failed[0]]]) + 1
     return Promise(max_false, float(shown[certain[size - 1]]), size)
 
 

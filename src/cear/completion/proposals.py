@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,10 @@ class Proposals:
         ranks[place, side] = views.rank
         distinct = facts_of_keys(keys, kb)
         return cls(distinct, merged, counts.of_facts(distinct), ranks)
+
+    def counted(self, counts: Counts) -> Proposals:
+        """The same facts with what other facts say of both ends."""
+        return replace(self, counts=counts.of_facts(self.facts))
 
     @property
     def features(self) -> Floats:

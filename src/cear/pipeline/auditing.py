@@ -75,7 +75,7 @@ class AuditPlan:
         order = np.argsort(fact_keys(found.facts, plan.kb), kind="stable")
         number = np.repeat([fold.number for fold in self.folds], [len(part) for part in parts])
         found = found[order]
-        return Audit(found, plan.completion.calibrator.probability(found), number[order])
+        return Audit(found, plan.completion.in_use.truth(found), number[order])
 
     def ranker(self, fold: Fold) -> Ranker:
         """The system that has not seen a fold: neither its retrievers nor its Stage 2."""

@@ -29,8 +29,8 @@ from cear.steps import Step
 if TYPE_CHECKING:
     from cear.pipeline.plan import Plan
 
-EXPECTATION, CALIBRATION = "expectation.json", "calibration.json"
-VERSION = 2  # of what these steps compute
+EXPECTATION, CALIBRATION, IN_USE = "expectation.json", "calibration.json", "in_use.json"
+VERSION = 3  # of what these steps compute
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,13 @@ class CompletionPlan:
 
     @cached_property
     def calibrator(self) -> Calibrator:
-        """What makes probabilities; made first if need be."""
+        """What makes the probabilities that are measured, with the test facts hidden; made first if need be."""
         return Calibrator.from_json(read_json(self.plan.store.get(self.calibration) / CALIBRATION))
+
+    @cached_property
+    def in_use(self) -> Calibrator:
+        """What makes those that are served, when nothing is hidden any more."""
+        return Calibrator.from_json(read_json(self.plan.store.get(self.calibration) / IN_USE))
 
     def proposed(self, part: Part, asking: Asking | None = None) -> Proposals:
         """The proposals of a step, made first if need be."""
@@ -140,9 +145,12 @@ class CompletionPlan:
         collect(self.ranker_on(part), chosen.queries, config.proposals, counts, folder, self.plan.context)
 
     def _make_calibration(self, folder: Path) -> None:
-        kb = self.plan.kb
-        samples = [Sample.of(self.proposed(part), kb, *_held_out(part)) for part in self._samples]
-        write_json(folder / CALIBRATION, Calibrator.learn(samples, kb, seed=self.plan.context.seed).as_json())
+        kb, half = self.plan.kb, self.plan.half
+        learned = None if half is None else half.learned
+        samples = [Sample.of(self.proposed(part), kb, *_held_out(part), learned=learned) for part in self._samples]
+        measured = Calibrator.learn(samples, kb, seed=self.plan.context.seed)
+        write_json(folder / IN_USE, measured.in_use(samples, kb).as_json())
+        write_json(folder / CALIBRATION, measured.as_json())
 
     @property
     def _always(self) -> Mapping[str, Any]:

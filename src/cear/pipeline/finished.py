@@ -129,7 +129,7 @@ class Run:
         relations: Sequence[str] | None = None,
         subjects: Sequence[str] | None = None,
         budget: int | None = None,
-        min_probability: float = 0.5,
+        min_probability: float = 0.05,
         max_false: float | None = None,
         why: bool = False,
         progress: Progress = silent,
@@ -181,7 +181,7 @@ class Run:
     def _chances(self) -> Chances | None:
         if not self.calibrated:
             return None
-        return partial(proposing.probabilities, self.ranker, self.plan.completion.calibrator)
+        return partial(proposing.probabilities, self.ranker, self.plan.completion.in_use)
 
     def rank(
         self, queries: Queries, k: int = 10, *, without: Sequence[Split] = ("train",), progress: Progress = silent

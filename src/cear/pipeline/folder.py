@@ -18,6 +18,7 @@ from cear.core.errors import MismatchError
 from cear.core.files import read_json, replacing, write_json
 from cear.data import KnowledgeBase
 from cear.pipeline.plan import Plan
+from cear.steps import Step
 
 SCHEMA = 2  # of a run's folder; 1 had trainings in place of steps
 RUN, CONFIG, STEPS = "run.json", "config.yaml", "steps"
@@ -25,10 +26,10 @@ RUN, CONFIG, STEPS = "run.json", "config.yaml", "steps"
 
 def refuse_unfinished(folder: Path, plan: Plan, about: dict[str, Any]) -> None:
     """Raise `MismatchError` unless everything that a run is loaded from is kept."""
-    missing = [step for step in plan.last if not plan.store.has(step)]
-    if not missing:
+    missing = _first_missing(plan)
+    if missing is None:
         return
-    step = missing[0]
+    step = missing
     there = about["steps"].get(step.name)
     if there is None:
         raise MismatchError(
@@ -44,6 +45,13 @@ def refuse_unfinished(folder: Path, plan: Plan, about: dict[str, Any]) -> None:
         f"{folder} holds no finished run: its {step.name} is no longer in {plan.store.folder}. "
         "Name the store that has it (--store), or run the same `cear run` again."
     )
+
+
+def _first_missing(plan: Plan) -> Step | None:
+    """The first step that is not kept; those after the system are laid out only when it is there."""
+    missing = [step for step in plan.system if not plan.store.has(step)]
+    missing = missing or [step for step in plan.last if not plan.store.has(step)]
+    return missing[0] if missing else None
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], RunConfig]:

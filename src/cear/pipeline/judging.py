@@ -25,7 +25,7 @@ def judge_named(run: Run, facts: Sequence[Sequence[str]], *, why: bool, progress
     knows = run.with_entities([NewEntity(name, name) for name in unknown]) if unknown else run
     numbers = [_numbers(fact, place, knows.kb) for place, fact in enumerate(facts, start=1)]
     given = np.array(numbers, np.int64).reshape(-1, 3)
-    table = proposing.judge(knows.ranker, run.plan.completion.calibrator, given, why=why, progress=progress)
+    table = proposing.judge(knows.ranker, run.plan.completion.in_use, given, why=why, progress=progress)
     notes = [_note(fact, set(unknown)) for fact in facts]
     return table.with_columns(pl.Series("note", notes, dtype=pl.String))
 

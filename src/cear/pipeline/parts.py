@@ -131,6 +131,11 @@ class HalfOfValid:
         return self.kb.with_facts({"train": facts})
 
     @property
+    def learned(self) -> Ints:
+        """The places of the validation facts that are learned from."""
+        return np.flatnonzero(self._learned)
+
+    @property
     def choosing(self) -> Ints:
         """The places of the validation facts that choose."""
         return np.flatnonzero(~self._learned)

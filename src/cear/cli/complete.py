@@ -38,6 +38,10 @@ def complete(
         ),
     ] = None,
     why: Annotated[bool, typer.Option("--why", help="Add a reason to every proposal.")] = False,
+    new_entities: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Complete entities that the run has never seen, as JSON or YAML."),
+    ] = None,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
     store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
@@ -50,12 +54,14 @@ def complete(
     """
     with loading():
         from cear.completion import refuse_format
-        from cear.pipeline import open_run
+        from cear.pipeline import open_run, read_newcomers
 
     refuse_format(out)
     started = datetime.now(UTC)
     with resumable():
         finished = open_run(run, source=data, store=store, progress=progress_bar)
+        if new_entities is not None:
+            finished = finished.with_entities(read_newcomers(new_entities, finished.kb))
         made = finished.complete(
             relations=relations,
             subjects=subjects,

@@ -21,7 +21,7 @@ QUESTIONS: tuple[dict[str, str], ...] = (
     {"subject": "Cardiff", "relation": "located in state or province"},
 )
 
-LIKELY, PROPOSALS = 0.2, 12  # what is shown of the completion
+SUREST, LIKELY, PROPOSALS = 8, 0.3, 8  # what is shown of the completion
 
 
 def demo(
@@ -55,7 +55,12 @@ def demo(
         "What stands above a `test` fact is a mistake, or a fact that this knowledge base lacks.",
         markup=False,
     )
+    if completion is not None:
+        title = "The surest of all proposals. `test` marks a hidden fact, which makes it right:"
+        console.print(proposals_table(completion.surest(SUREST, kb), title, most=SUREST))
     made = finished.complete(min_probability=LIKELY, why=True, progress=progress_bar)
-    title = "New facts, which no split has, by retrievers that have learned from all of them. Check some:"
+    title = "New facts, which no split has, by retrievers that have now learned from all splits. Check them:"
     console.print(proposals_table(made.table, title, most=PROPOSALS))
-    console.print(f"Ask your own: [bold]cear ask {out} Hanoi 'capital of'[/]", highlight=False)
+    console.print(made.note, highlight=False)
+    console.print(f"Ask your own: [bold]cear ask {out} Hanoi 'capital of' --why[/]", highlight=False)
+    console.print(f"All new facts: [bold]cear complete {out} --out new.tsv[/]", highlight=False)

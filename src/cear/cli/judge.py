@@ -17,6 +17,9 @@ def judge(
     facts: Annotated[Path, typer.Argument(help="A file of facts: subject, relation, object, by id or name.")],
     out: Annotated[Path | None, typer.Option(help="Write one row for each fact: .tsv, .parquet, .jsonl, …")] = None,
     why: Annotated[bool, typer.Option("--why", help="Add a reason to every fact.")] = False,
+    new_entities: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Entities that the run has never seen, as JSON or YAML.")
+    ] = None,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
     store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
@@ -30,13 +33,15 @@ def judge(
         from cear import __version__
         from cear.completion import About, refuse_format, write_table
         from cear.data import read_facts
-        from cear.pipeline import open_run
+        from cear.pipeline import open_run, read_newcomers
 
     if out is not None:
         refuse_format(out)
     given = read_facts(facts)
     with resumable():
         finished = open_run(run, source=data, store=store, progress=progress_bar)
+        if new_entities is not None:
+            finished = finished.with_entities(read_newcomers(new_entities, finished.kb))
         table = finished.judge(given, why=why, progress=progress_bar)
     console.print(proposals_table(table))
     if out is not None:

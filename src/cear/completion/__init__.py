@@ -2,7 +2,7 @@
 
 from cear.completion.boosting import Fitted
 from cear.completion.calibration import Calibrator, Sample
-from cear.completion.collecting import PROPOSALS, collect, judged, read_proposals, write_proposals
+from cear.completion.collecting import PROPOSALS, asked, collect, judged, read_proposals, write_proposals
 from cear.completion.config import CalibrationConfig
 from cear.completion.counts import Counts, among, fact_keys
 from cear.completion.export import FORMATS, About, refuse_format, write_table
@@ -24,6 +24,7 @@ __all__ = [
     "Questions",
     "Sample",
     "among",
+    "asked",
     "collect",
     "fact_keys",
     "judged",

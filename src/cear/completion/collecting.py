@@ -31,7 +31,7 @@ def collect(ranker: Ranker, queries: Queries, n: int, counts: Counts, folder: Pa
             if not path.exists():
                 if context.deadline.passed():
                     raise OutOfTime("The time is over while questions were asked. The same command goes on from here.")
-                _write_views(path, _asked(ranker, queries[block], n))
+                _write_views(path, asked(ranker, queries[block], n))
             bar.advance(block.stop - block.start)
     kept = [
         _read_views(folder / f"views-{number:05d}.safetensors").from_query(block.start)
@@ -40,6 +40,16 @@ def collect(ranker: Ranker, queries: Queries, n: int, counts: Counts, folder: Pa
     write_proposals(folder / PROPOSALS, Proposals.of(queries, Views.concat([_no_views(ranker), *kept]), counts))
     for path in folder.glob("views-*.safetensors"):
         path.unlink()
+
+
+def asked(ranker: Ranker, queries: Queries, n: int, *, progress: Progress = silent) -> Views:
+    """The n best answers of every query."""
+    parts = [_no_views(ranker)]
+    with progress("Asking", len(queries)) as bar:
+        for block in blocks(len(queries), ranker.retrievers.block_rows):
+            parts.append(best_views(ranker, queries[block], n).from_query(block.start))
+            bar.advance(block.stop - block.start)
+    return Views.concat(parts)
 
 
 def judged(ranker: Ranker, facts: Ints, counts: Counts, *, progress: Progress = silent) -> Proposals:
@@ -66,12 +76,6 @@ def read_proposals(path: Path) -> Proposals:
     """The proposals in a file."""
     tensors, _ = read_tensors(path)
     return Proposals(*(tensors[name].numpy() for name in ("facts", "views", "counts", "ranks")))
-
-
-def _asked(ranker: Ranker, queries: Queries, n: int) -> Views:
-    parts = blocks(len(queries), ranker.retrievers.block_rows)
-    found = [best_views(ranker, queries[block], n).from_query(block.start) for block in parts]
-    return Views.concat([_no_views(ranker), *found])
 
 
 def _no_views(ranker: Ranker) -> Views:

@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from cear.config import RunConfig
-from cear.core.errors import DataError
+from cear.core.errors import ConfigError, DataError
 from cear.core.progress import Progress, silent
 from cear.core.types import Queries, RankedLists, Split, TieRule
 from cear.data import KnowledgeBase
 from cear.evaluation import Evaluation, read_ranks
 from cear.explaining import Reasons, explain
-from cear.pipeline import asking, auditing, exporting, judging, measuring, proposing
+from cear.pipeline import asking, auditing, describing, exporting, judging, measuring, proposing
 from cear.pipeline.asking import Answer, Chances
 from cear.pipeline.exporting import What
 from cear.pipeline.making import RANKS
@@ -139,8 +138,15 @@ class Run:
         `budget` questions are asked, those with the most missing answers to expect, of all relations and subjects or of
         those that are named. Proposed is what is at least as probable as `min_probability`; with `max_false` what keeps
         the promise that at most this share is false. `why` adds reasons. A run that is not calibrated is calibrated
-        first, which takes a while once.
+        first, which takes a while once. A run `with_entities` completes these alone.
         """
+        if self.grown is not None:
+            if (relations, subjects, budget, max_false) != (None, None, None, None):
+                raise ConfigError("A completion of new entities asks all their questions: leave the other choices out.")
+            first, limits = self.plan.kb.n_entities, {"min_probability": min_probability}
+            return proposing.complete_newcomers(
+                self.ranker, self.plan.completion, first, why=why, progress=progress, **limits
+            )
         return proposing.complete(
             self.plan.completion,
             relations=relations,
@@ -227,30 +233,9 @@ class Run:
         )
         proposed = None if completion is None else completion.as_json()
         return Record.of(
-            evaluation, provenance, model=self.config.stage1.model, details=self._details(), completion=proposed
+            evaluation,
+            provenance,
+            model=self.config.stage1.model,
+            details=describing.details(self.plan),
+            completion=proposed,
         )
-
-    def _details(self) -> dict[str, Any]:
-        """What a table says about the stages."""
-        training, settings = self.training, self.config.stage1
-        spent = self.plan.store.report(self.plan.stage1[STAGE1]).spent
-        details = {"training_seconds": spent.seconds, "valid_mrr": training.best, **settings.details(training)}
-        return details if self.config.reranker is None else details | {"reranker": self._reranker_details()}
-
-    def _reranker_details(self) -> dict[str, Any]:
-        settings, training = self.plan.settings2, self.plan.reranker_training()
-        best = training["phases"][training["best"]]
-        return {
-            "kind": settings.kind,
-            "k": self.config.candidates.k,
-            "epochs": best["epoch"],
-            "best_epoch": best["best_epoch"],
-            "valid_mrr": best["best"],
-            "phases": {name: phase["best"] for name, phase in training["phases"].items()},
-            "lists": min(settings.lists_per_epoch or training["lists"], training["lists"]),
-            "lists_with_answers": training["lists"],
-            "training_seconds": self.plan.store.report(self.plan.reranker).spent.seconds,
-            "shortened": training["shortened"],
-            "fusion": list(self.ranker.fusion.weights),
-            "int8": self.plan.int8,
-        }

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from cear.completion import Counts, Proposals, among, fact_keys
 from cear.core.errors import DataError
 from cear.core.types import Floats
+from cear.data import KnowledgeBase
 from cear.evaluation import Calibration, Proposed, calibration_by_relation
 from cear.pipeline.completion_plan import CompletionPlan
 from cear.pipeline.parts import Whole
@@ -33,6 +35,20 @@ class CompletionEvaluation:
     def calibration(self) -> Calibration:
         """How far the probabilities hold."""
         return Calibration.of(self.probability, self.proposed.right)
+
+    def surest(self, n: int, kb: KnowledgeBase) -> pl.DataFrame:
+        """The n most probable proposals by name, and whether they are hidden test facts."""
+        best = self.proposed.order[:n]
+        s, r, o = self.proposed.facts[best].T
+        names = {"subject": kb.entities.table[s], "relation": kb.relations.table[r], "object": kb.entities.table[o]}
+        known = ["test" if right else None for right in self.proposed.right[best]]
+        return pl.DataFrame(
+            {
+                **{f"{end}_name": table["name"] for end, table in names.items()},
+                "probability": self.probability[best],
+                "known": pl.Series(known, dtype=pl.String),
+            }
+        )
 
     def as_json(self) -> dict[str, Any]:
         """All figures, unrounded, as a value of JSON."""

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from cear.completion import Calibrator, Counts, Promise, Proposals, among, fact_keys, judged, promise
+from cear.completion import Calibrator, Counts, Promise, Proposals, among, asked, fact_keys, judged, plausible, promise
 from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
 from cear.core.types import SPLITS, Bools, Floats, Ints, Queries
@@ -62,6 +62,42 @@ def complete(
     reasons = _reasons(steps.ranker_on(part), facts.facts, progress) if why else None
     return Completion(
         proposal_table(kb, facts, shown[chosen], reasons), kept, _note(kb, _lacks(calibrator, kb), refit=refit)
+    )
+
+
+def complete_newcomers(
+    ranker: Ranker,
+    steps: CompletionPlan,
+    first_new: int,
+    *,
+    min_probability: float = 0.05,
+    why: bool = False,
+    progress: Progress = silent,
+) -> Completion:
+    """The facts that are proposed of entities from this number on, which the run has never seen.
+
+    Their plausible questions are asked, and of those without any fact all.
+    """
+    kb = ranker.kb
+    queries, counts = _questions_of(kb, first_new, steps.settings.least_share), Counts(kb)
+    found = Proposals.of(queries, asked(ranker, queries, steps.settings.proposals, progress=progress), counts)
+    shown = steps.in_use.truth(found)
+    chosen = np.flatnonzero(shown >= min_probability)
+    chosen = chosen[np.argsort(-shown[chosen], kind="stable")]
+    reasons = _reasons(ranker, found[chosen].facts, progress) if why else None
+    note = f"Facts of {kb.n_entities - first_new:,} entities that the run has never seen: their texts and their own facts tell."
+    return Completion(proposal_table(kb, found[chosen], shown[chosen], reasons), None, note)
+
+
+def _questions_of(kb: KnowledgeBase, first: int, least_share: float) -> Queries:
+    """The questions that are asked of entities from this number on."""
+    queries, _ = plausible(kb, least_share)
+    queries = queries[queries.entity >= first]
+    bare = np.setdiff1d(np.arange(first, kb.n_entities), kb.facts("train")[:, [0, 2]])
+    relations = np.arange(2 * kb.n_relations)
+    return Queries(
+        np.concatenate([queries.entity, np.repeat(bare, len(relations))]),
+        np.concatenate([queries.relation, np.tile(relations, len(bare))]),
     )
 
 

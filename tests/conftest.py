@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,30 @@ def one_device() -> Callable[[], AbstractContextManager[Any]]:
     mode: Callable[[], AbstractContextManager[Any]]
     mode = runpy.run_path(str(Path(__file__).parent / "contracts" / "device_mode.py"))["OneDevice"]
     return mode
+
+
+@pytest.fixture(scope="session")
+def people() -> SimpleNamespace:
+    """Knowledge bases of people to complete: see pipeline/people.py."""
+    return SimpleNamespace(**runpy.run_path(str(Path(__file__).parent / "pipeline" / "people.py")))
+
+
+@pytest.fixture(scope="session")
+def people_facts(people: SimpleNamespace) -> dict[str, list[tuple[str, str, str]]]:
+    """Facts of people by split, twelve wrong ones among those of train."""
+    facts = people.split(people.facts_of_people())
+    return {**facts, "train": [*facts["train"], *people.wrong_facts(facts["train"])]}
+
+
+@pytest.fixture(scope="session")
+def people_run(people: SimpleNamespace, people_facts: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A calibrated run of two stages on these facts."""
+    from cear.config import RunConfig
+    from cear.pipeline import run
+
+    folder = tmp_path_factory.mktemp("people")
+    config = people.config_of(people.write_facts(folder / "people", people_facts), reranker=True)
+    return run(RunConfig.model_validate(config), folder / "run")
 
 
 # Their families differ in special tokens, in where positions start, and in the names of their settings.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,23 +20,6 @@ from cear.pipeline import open_run, run
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Imports a benchmark by its name, as if it were started in its folder."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-
-    def imported(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
-        return module
-
-    return imported
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

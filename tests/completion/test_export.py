@@ -336,7 +336,6 @@ class TestRefusals:
         [
             (nasty().drop("known", "rank"), "has no column rank, known"),
             (proposals({"subject": "a", "object": None}), "without subject, relation or object"),
-            (proposals(*[{"subject": "a", "object": "b"}] * 2), "⟨a, r, b⟩ more than once"),
             (nasty().with_columns(picture=pl.lit(b"\xff")), "picture holds bytes"),
         ],
     )
@@ -344,6 +343,11 @@ class TestRefusals:
         with pytest.raises(DataError, match=message):
             write_table(tmp_path / "p.tsv", table, ABOUT)
         assert [*tmp_path.iterdir()] == []
+
+    def test_a_fact_that_was_judged_twice_has_two_rows(self, tmp_path: Path) -> None:
+        write_table(tmp_path / "p.tsv", proposals(*[{"subject": "a", "object": "b"}] * 2), ABOUT)
+        _, *lines = (tmp_path / "p.tsv").read_text().splitlines()
+        assert [line.split("\t")[:3] for line in lines] == [["a", "r", "b"]] * 2
 
     def test_without_pyoxigraph_the_error_says_what_to_install(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

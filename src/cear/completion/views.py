@@ -9,6 +9,7 @@ import numpy as np
 
 from cear.core.types import NO_ENTITY, Floats, Ints, Queries
 from cear.ranking import Ranker, Reading
+from cear.reranking import log_probabilities
 
 VIEW_FEATURES = (
     "final score",
@@ -16,7 +17,7 @@ VIEW_FEATURES = (
     "lead over the best other",
     "final rank",
     "Stage 1's score",
-    "Stage 1's score less the best",
+    "Stage 1's log-probability in the list",
     "Stage 1's rank in the list",
 )
 MONOTONE = (1, 1, 1, -1, 0, 0, 0)  # what the last stage says never counts against an answer
@@ -81,14 +82,13 @@ def _said(reading: Reading, ranks: Ints) -> Floats:
     """What both stages say, (query, candidate, feature)."""
     final, stage1 = np.maximum(reading.final, _LOWEST), reading.lists.candidates.scores
     real = reading.lists.candidates.entities != NO_ENTITY
-    best = np.max(stage1, axis=1, where=real, initial=-np.inf, keepdims=True)
     columns = (
         final,
         np.where(real, reading.stage2, 0.0),
         np.maximum(final - _best_other(final), _LOWEST),
         np.log(ranks),
         np.where(real, stage1, 0.0),
-        np.where(real, stage1 - best, 0.0),
+        np.where(real, log_probabilities(reading.lists.candidates), 0.0),
         np.broadcast_to(np.log1p(np.arange(stage1.shape[1])), stage1.shape),
     )
     return np.stack(columns, axis=-1)

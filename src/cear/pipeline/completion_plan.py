@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cear.pipeline.plan import Plan
 
 EXPECTATION, CALIBRATION, IN_USE = "expectation.json", "calibration.json", "in_use.json"
-VERSION = 3  # of what these steps compute
+VERSION = 4  # of what these steps compute
 
 
 @dataclass(frozen=True)

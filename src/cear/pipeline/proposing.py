@@ -85,7 +85,7 @@ def complete_newcomers(
     chosen = np.flatnonzero(shown >= min_probability)
     chosen = chosen[np.argsort(-shown[chosen], kind="stable")]
     reasons = _reasons(ranker, found[chosen].facts, progress) if why else None
-    note = f"Facts of {kb.n_entities - first_new:,} entities that the run has never seen: their texts and their own facts tell."
+    note = f"Facts of {kb.n_entities - first_new:,} entities that the run has never seen: texts and their facts tell."
     return Completion(proposal_table(kb, found[chosen], shown[chosen], reasons), None, note)
 
 

@@ -122,7 +122,7 @@ class TestFolds:
         hidden = len(world.kb.facts("test"))
         held_out = int(missing * (len(world.kb.facts("valid")) + hidden)) - hidden
         seen = fold.true & (np.random.default_rng(3).random(4000) < held_out / (held_out + hidden))
-        others = replace(fold.proposals, facts=fold.proposals.facts + [4000, 0, 0])
+        others = replace(fold.proposals, facts=fold.proposals.facts + np.array([4000, 0, 0]))
         return Sample(others, seen, held_out)
 
     def test_its_odds_are_brought_down(self, world: World, fresh: World) -> None:

@@ -22,7 +22,7 @@ from cear.reranking import Upstream, WideConfig
 from cear.retrieval import ComplExConfig, RuleRetriever, RuleSettings, learn_rules
 
 TAIL, HEAD = 0, 1
-FINAL, STAGE2, LEAD, FINAL_RANK, STAGE1, BEHIND, STAGE1_RANK, RULES, RULES_RANK = range(9)
+FINAL, STAGE2, LEAD, FINAL_RANK, STAGE1, LOG_PROBABILITY, STAGE1_RANK, RULES, RULES_RANK = range(9)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ class TestCollect:
         assert view[LEAD] == pytest.approx(final[first] - final[second], abs=1e-5)
         assert view[FINAL_RANK] == 0, "the logarithm of 1"
         assert view[STAGE1] == pytest.approx(stage1[first], abs=1e-5)
-        assert view[BEHIND] == pytest.approx(stage1[first] - stage1.max(), abs=1e-5)
+        assert view[LOG_PROBABILITY] == pytest.approx(stage1[first] - np.log(np.exp(stage1).sum()), abs=1e-4)
         assert view[STAGE1_RANK] == pytest.approx(np.log(1 + first))
         assert view[RULES] == pytest.approx(reading.lists.extra[0, first, 0], abs=1e-5)
 

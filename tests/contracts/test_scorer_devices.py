@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from cear.core.context import Context
-from cear.core.devices import computing
+from cear.core.devices import computing, has_bf16
 from cear.core.types import Queries
 from cear.data import KnowledgeBase
 from cear.retrieval import LOSSES, RETRIEVERS, GradientConfig, Scorer, TextConfig, TextScorer
@@ -160,7 +160,8 @@ class TestPrecision:
         exact, coarse = (task_of(name, kind, towns, Context(precision=precision)) for precision in ("fp32", "bf16"))
         found = [[float(loss) for loss in take_steps(task, 4)] for task in (exact, coarse)]
         assert found[1] == pytest.approx(found[0], rel=0.05)
-        assert (found[1] == found[0]) == ("norm 1" in name and kind == "rows"), "where there is no matrix product"
+        no_product = kind == "rows" or (kind == "lstm" and not has_bf16("cpu"))  # then names are read in fp32
+        assert (found[1] == found[0]) == ("norm 1" in name and no_product), "where there is no matrix product"
         queries = towns.queries("test")
         scores = scores_of(exact.model, queries)
         with computing("cpu", "bf16"):

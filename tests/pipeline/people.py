@@ -68,6 +68,12 @@ def country_of(city: int) -> str:
     return f"land{city % COUNTRIES}"
 
 
+def without_some(facts: list[Fact], share: float = 0.12, seed: int = 1) -> tuple[list[Fact], list[Fact]]:
+    """What a knowledge base has of these facts, and what it lacks, drawn at random."""
+    lacks = np.random.default_rng(seed).random(len(facts)) < share
+    return tuple([fact for fact, gone in zip(facts, lacks, strict=True) if gone == which] for which in (False, True))
+
+
 def split(facts: list[Fact], *, seed: int = 0, held_out: float = 0.15) -> Facts:
     """The facts in three splits, drawn at random; valid and test have the same size."""
     order, n = np.random.default_rng(seed).permutation(len(facts)), int(held_out * len(facts))

@@ -49,7 +49,7 @@ class Proposals:
     @property
     def features(self) -> Floats:
         """What a probability is learned from, (fact, feature): both views, then counts."""
-        return np.concatenate([self.views.reshape(len(self), -1), self.counts], axis=1)
+        return np.concatenate([self.views[:, TAIL], self.views[:, HEAD], self.counts], axis=1)
 
     @property
     def groups(self) -> Ints:

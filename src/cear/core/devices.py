@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from typing import Any
 
@@ -51,6 +51,18 @@ def array(values: Tensor) -> npt.NDArray[Any]:
     values = values.detach()
     values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
     return np.asarray(values.cpu().numpy())
+
+
+def has_bf16(device: str | torch.device) -> bool:
+    """Whether bfloat16 is computed there rather than emulated; on a processor that emulates it, it is slow."""
+    return torch.device(device).type != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+@contextmanager
+def as_it_can(device: torch.device) -> Iterator[None]:
+    """In float32 inside, where a processor has no bfloat16: oneDNN has no recurrent layers for it there."""
+    with torch.autocast(device.type, enabled=False) if not has_bf16(device) else nullcontext():
+        yield
 
 
 @contextmanager

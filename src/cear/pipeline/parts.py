@@ -5,6 +5,7 @@ All training facts, or all but a fold, whose questions are asked, or all, and ha
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from cear.candidates import CrossfitConfig, fold_by_pair, folds_of, hold_out
+from cear.core.errors import DataError
 from cear.core.types import SPLITS, Bools, Ints, Queries
 from cear.data import KnowledgeBase, KnownAnswers
+
+log = logging.getLogger("cear.pipeline")
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,3 +154,20 @@ class HalfOfValid:
 
 
 Part = Whole | Fold | HalfOfValid | Everything
+
+
+def tell_cost(half: HalfOfValid) -> None:
+    """Say what it costs to learn from validation facts; refuse where there are too few."""
+    lists, choosing, total = len(half.queries), len(half.choosing), len(half.kb.facts("valid"))
+    if not lists or not choosing:
+        raise DataError(
+            f"learn_from: valid deals the {total} validation facts of {half.kb.name!r} into two halves, and one has "
+            "no question of its own. Give more validation facts, or learn from folds (leave learn_from out)."
+        )
+    log.warning(
+        "learn_from: valid: Stage 2 learns from %d lists, and %d of %d validation facts choose. Figures on valid are "
+        "of those alone.",
+        lists,
+        choosing,
+        total,
+    )

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from cear.core.context import Context
-from cear.core.errors import DataError
+from cear.core.devices import has_bf16
 from cear.core.files import read_json
 from cear.core.progress import Progress, silent
 from cear.core.types import Ints, Split, TieRule
 from cear.data import KnowledgeBase
 from cear.pipeline import making
 from cear.pipeline.completion_plan import CompletionPlan
-from cear.pipeline.parts import Everything, HalfOfValid, Part, Whole
+from cear.pipeline.parts import Everything, HalfOfValid, Part, Whole, tell_cost
 from cear.pipeline.stage1 import LISTS, STAGE1, RetrieverPlan
 from cear.ranking import Ranker
 from cear.reranking import Fusion, Reranker, RerankerConfig, Upstream
@@ -138,8 +138,12 @@ class Plan(RetrieverPlan):
 
     def preflight(self) -> None:
         """Refuse now what could only fail after hours: a missing encoder, too few positions for k candidates."""
+        if self.config.precision == "bf16" and not has_bf16(self.context.device):
+            log.warning(
+                "precision: bf16 is emulated by this processor, and many times slower than fp32. Set it to fp32."
+            )
         if self.half is not None:
-            _tell_cost(self.half)
+            tell_cost(self.half)
         for settings in self.settings1.values():
             settings.preflight(self.kb, self.context)
         if self.config.reranker is not None:
@@ -233,20 +237,3 @@ class Plan(RetrieverPlan):
         """What decides its lists beside the retrievers."""
         made = self.config.candidates
         return {"k": made.k, "known": made.known, "seed": self.context.seed, "version": 1}
-
-
-def _tell_cost(half: HalfOfValid) -> None:
-    """Say what it costs to learn from validation facts; refuse where there are too few."""
-    lists, choosing, total = len(half.queries), len(half.choosing), len(half.kb.facts("valid"))
-    if not lists or not choosing:
-        raise DataError(
-            f"learn_from: valid deals the {total} validation facts of {half.kb.name!r} into two halves, and one has "
-            "no question of its own. Give more validation facts, or learn from folds (leave learn_from out)."
-        )
-    log.warning(
-        "learn_from: valid: Stage 2 learns from %d lists, and %d of %d validation facts choose. Figures on valid are "
-        "of those alone.",
-        lists,
-        choosing,
-        total,
-    )

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from cear.core.blocks import blocks
 from cear.core.context import Context
-from cear.core.devices import device_of, tensor
+from cear.core.devices import as_it_can, device_of, tensor
 from cear.core.types import Ints
 from cear.data import KnowledgeBase
 from cear.retrieval.embeddings.embedding import EmbeddingConfig, Embeddings, Inverse, Start, Vectors
@@ -96,7 +96,8 @@ class NameEncoder(Vectors):
         words = tensor(self._words.tokens[names, : int(lengths.max())], device_of(self))
         vectors = self.dropout(self.word(words.where(self.known[words], UNKNOWN)))  # (name, place, width)
         packed = pack_padded_sequence(vectors, torch.from_numpy(lengths), batch_first=True, enforce_sorted=False)
-        _, (last, _) = self.lstm(packed)
+        with as_it_can(vectors.device):
+            _, (last, _) = self.lstm(packed)
         states: Tensor = self.dropout(last[-1].float())  # whatever precision products are computed in
         return states
 

@@ -113,14 +113,15 @@ class TestJudge:
         (tmp_path / "given.csv").write_text("object,subject,relation\ncity3,p7,born_in\n")
         done = cear_("judge", people_run.folder, tmp_path / "given.csv", "--out", tmp_path / "judged.tsv")
         assert done.code == 0, done.err
-        assert read(tmp_path / "judged.tsv").select("subject", "relation", "object").rows() == [("p7", "born_in", "city3")]
+        assert read(tmp_path / "judged.tsv").select("subject", "relation", "object").rows() == [
+            ("p7", "born_in", "city3")
+        ]
 
     def test_a_line_of_another_width_is_told(self, people_run: Run, cear_: Cear, tmp_path: Path) -> None:
         (tmp_path / "given.tsv").write_text("p7\tborn_in\tcity3\np7\tborn_in\n")
         done = cear_("judge", people_run.folder, tmp_path / "given.tsv")
         assert done.code == 2
-        assert "given.tsv" in done.err
-        assert "2" in done.err
+        assert "given.tsv:2: found 2 columns" in done.err
 
     def test_a_file_that_is_not_there_is_told(self, people_run: Run, cear_: Cear, tmp_path: Path) -> None:
         done = cear_("judge", people_run.folder, tmp_path / "given.tsv")

@@ -80,7 +80,7 @@ class TestGoldenCase:
     def test_the_sentence_says_so(self, køge: Reasons, isles: KnowledgeBase) -> None:
         assert køge.sentence(isles) == (
             "Køge is on island Zealand; in 2 of 3 known cases that goes with “… is in country Denmark”. "
-            "It is ranked first, before Jutland; “stage 1” speaks most for it."
+            "It is ranked first, before Jutland, mostly by “stage 1”."
         )
 
     def test_json_has_ids_and_names(self, køge: Reasons, isles: KnowledgeBase) -> None:

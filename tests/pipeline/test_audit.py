@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ def found(people_run: Run) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def planted(people: SimpleNamespace, people_facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+def planted(people_facts: dict[str, Any]) -> list[tuple[str, str, str]]:
     wrong: list[tuple[str, str, str]] = people_facts["train"][-12:]
     assert {relation for _, relation, _ in wrong} == set(ONE_VALUE)
     return wrong

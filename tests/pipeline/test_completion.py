@@ -131,11 +131,17 @@ class TestComplete:
         assert abs(right.sum() - chance.sum()) <= 4 * sigma + 0.2 * chance.sum()
         assert right[chance > 0.5].mean() > 0.5
 
-    def test_nothing_that_a_split_has_is_in_it(self, everything: pl.DataFrame, people_facts: dict[str, Any]) -> None:
+    @pytest.mark.parametrize("refit", [True, False])
+    def test_nothing_that_a_split_has_is_in_it(
+        self, people_run: Run, people_facts: dict[str, Any], tmp_path: Path, refit: bool
+    ) -> None:
+        config = RunConfig.model_validate(people_run.config.model_dump() | {"refit": refit})
+        made = run(config, tmp_path, store=people_run.plan.store.folder).complete(min_probability=0)
         known = {fact for facts in people_facts.values() for fact in facts}
-        assert len(everything) > 1000
-        assert not ids(everything) & known
-        assert everything["known"].is_null().all()
+        assert len(made.table) > 1000
+        assert not ids(made.table) & known
+        assert made.table["known"].is_null().all()
+        assert ("the facts of all splits" if refit else "the training facts") in made.note
 
     def test_the_most_probable_come_first(self, everything: pl.DataFrame) -> None:
         assert everything.columns == COLUMNS

@@ -12,7 +12,7 @@ from cear.retrieval import FiredRule
 
 FEW = 2  # similar facts in a sentence
 FAINT = 0.01  # a fact of less similarity is in no sentence
-WEAK = 0.1  # a rule of less confidence is told only where no similar fact is known
+WEAK = 0.2  # a rule of less confidence is told only where no similar fact is known, and then as weak
 TELLING = 0.1  # a group of inputs that changes the log-probability by less is not worth a word
 
 
@@ -80,9 +80,12 @@ class Reasons:
     def _grounds(self, kb: KnowledgeBase) -> str:
         enough = max([FAINT, *(each.similarity / 2 for each in self.support)])
         alike = [each.fact for each in self.support if each.similarity >= enough]
-        if self.rules and (self.rules[0].confidence >= WEAK or not alike):
-            return rule_sentence(kb, self.rules[0], self.entity, self.relation, self.answer)
-        return similar_sentence(kb, alike[:FEW]) if alike else "No rule and no similar fact speaks for it."
+        rule = rule_sentence(kb, self.rules[0], self.entity, self.relation, self.answer) if self.rules else ""
+        if self.rules and self.rules[0].confidence >= WEAK:
+            return rule
+        if alike:
+            return similar_sentence(kb, alike[:FEW])
+        return f"Only weak rules speak for it. {rule}" if rule else "No rule and no similar fact speaks for it."
 
     def _standing(self, kb: KnowledgeBase) -> str:
         """Whom it beat or who beat it, and which inputs speak for it."""
@@ -91,7 +94,7 @@ class Reasons:
         side = "first, before" if self.place == 1 else f"number {self.place}, behind"
         ranked = f"ranked {side} {kb.entities.name(self.rivals[0].entity)}"
         most = max(self.inputs, key=self.inputs.__getitem__)
-        why = f"; “{most}” speaks most for it" if self.inputs[most] >= TELLING else ""
+        why = f", mostly by “{most}”" if self.inputs[most] >= TELLING else ""
         if self.listed:
             return f"It is {ranked}{why}."
         now = "known already" if self.known else "not among the candidates"

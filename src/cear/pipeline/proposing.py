@@ -59,7 +59,7 @@ def complete(
     chosen = np.flatnonzero(shown >= (2.0 if threshold is None else threshold))
     chosen = chosen[np.argsort(-shown[chosen], kind="stable")]
     facts = new[chosen]
-    reasons = _reasons(steps.ranker_on(part), facts.facts, progress) if why else None
+    reasons = _reasons(steps.ranker_on(part), facts, progress) if why else None
     return Completion(
         proposal_table(kb, facts, shown[chosen], reasons), kept, _note(kb, _lacks(calibrator, kb), refit=refit)
     )
@@ -84,7 +84,7 @@ def complete_newcomers(
     shown = steps.in_use.truth(found)
     chosen = np.flatnonzero(shown >= min_probability)
     chosen = chosen[np.argsort(-shown[chosen], kind="stable")]
-    reasons = _reasons(ranker, found[chosen].facts, progress) if why else None
+    reasons = _reasons(ranker, found[chosen], progress) if why else None
     note = f"Facts of {kb.n_entities - first_new:,} entities that the run has never seen: texts and their facts tell."
     return Completion(proposal_table(kb, found[chosen], shown[chosen], reasons), None, note)
 
@@ -116,7 +116,7 @@ def judge(
     found = judged(ranker, facts, Counts(kb), progress=progress)
     shown = calibrator.truth(found)
     place = np.searchsorted(fact_keys(found.facts, kb), fact_keys(facts, kb))
-    reasons = _reasons(ranker, found.facts, progress) if why else None
+    reasons = _reasons(ranker, found, progress) if why else None
     return proposal_table(kb, found, shown, reasons)[place]
 
 
@@ -168,10 +168,13 @@ def _split_names(proposals: Proposals, kb: KnowledgeBase) -> list[str | None]:
     return found
 
 
-def _reasons(ranker: Ranker, facts: Ints, progress: Progress) -> list[str]:
-    """A sentence for each fact, as the answer of ⟨s, r, ?⟩."""
-    s, r, o = facts.T
-    return [each.sentence(ranker.kb) for each in explain(ranker, Queries(s, r), o, progress=progress)]
+def _reasons(ranker: Ranker, proposals: Proposals, progress: Progress) -> list[str]:
+    """A sentence for each fact, as the answer of the question that has it higher in its list."""
+    s, r, o = proposals.facts.T
+    head = _better_side(proposals) == 1
+    queries = Queries(np.where(head, o, s), np.where(head, r + ranker.kb.n_relations, r))
+    found = explain(ranker, queries, np.where(head, s, o), progress=progress)
+    return [each.sentence(ranker.kb) for each in found]
 
 
 def _numbers(vocabulary: Vocabulary, names: Sequence[str] | None) -> tuple[int, ...] | None:

@@ -1,8 +1,8 @@
 """Which facts of a knowledge base look wrong: every training fact judged by models that never saw it.
 
 Facts are dealt into folds. Retrievers without a fold make the lists of its facts, and Stage 2 for the even folds has
-learned from lists of the odd ones, and the other way round. The calibration is the run's own: it has learned from
-validation facts and from proposals, never that a training fact is true.
+learned from lists of the odd ones, and the other way round. The calibration is the run's own: its trees judge no fact
+whose question they have learned from.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from cear.core.errors import DataError, UnknownName
+from cear.core.errors import AmbiguousName, DataError, UnknownName
 from cear.core.progress import Progress
 from cear.data import KnowledgeBase
 from cear.pipeline import proposing
@@ -38,8 +38,8 @@ def _numbers(fact: Sequence[str], place: int, kb: KnowledgeBase) -> tuple[int, i
     subject, relation, object_ = fact
     try:
         return kb.entities.find(subject), kb.relations.find(relation), kb.entities.find(object_)
-    except UnknownName as error:
-        raise UnknownName(f"Fact {place}: {error}") from None
+    except (AmbiguousName, UnknownName) as error:
+        raise type(error)(f"Fact {place}: {error}") from None
 
 
 def _note(fact: Sequence[str], unknown: set[str]) -> str | None:

@@ -62,16 +62,20 @@ class Calibrator:
     relations: Floats  # (relation,): what is added to the log-odds of each, near 0 where it has few facts
     share: float
     """Of the facts that are known to be true among all that train lacks: proposals are what is left of these."""
+    linked: bool = True
+    """Whether it may know that a training fact joins both ends."""
 
     @classmethod
-    def learn(cls, samples: Sequence[Sample], kb: KnowledgeBase, *, seed: int) -> Self:
+    def learn(cls, samples: Sequence[Sample], kb: KnowledgeBase, *, linked: bool = True, seed: int) -> Self:
         """Learned from what is seen in samples, the whole system's first; of test facts only their number is used."""
+        samples = [replace(each, proposals=_said_of(each.proposals, linked=linked)) for each in samples]
         features, groups, truth = _rows(samples, hidden_facts(kb))
         first = samples[0].proposals
         few, weight = sample_groups(groups, _MOST_ROWS, truth.seen > 0, seed=seed)
         learner = Boosted(leaves=7, dealings=_DEALINGS, monotone=monotone(first.views.shape[2], first.counts.shape[1]))
         trees = learner.fit(features[few], replace(truth, weight=weight)[few], groups[few], seed=seed)
-        return cls._scaled(trees, trees.raw(features, groups), samples, hidden_facts(kb), kb)
+        scaled = cls._scaled(trees, trees.raw(features, groups), samples, hidden_facts(kb), kb)
+        return replace(scaled, linked=linked)
 
     @classmethod
     def _scaled(cls, trees: Fitted, raw: Reals, samples: Sequence[Sample], hidden: float, kb: KnowledgeBase) -> Self:
@@ -88,11 +92,12 @@ class Calibrator:
 
         Its `probability` is that of a fact that no split has; `truth` that of one that train lacks.
         """
+        samples = [replace(each, proposals=_said_of(each.proposals, linked=self.linked)) for each in samples]
         features, groups, _ = _rows(samples, hidden_facts(kb))
         raw, lacks = self.trees.raw(features, groups), missing(self, samples, kb)
         held_out = len(kb.facts("valid")) + len(kb.facts("test"))
         scaled = self._scaled(self.trees, raw, samples, len(kb.facts("test")) + lacks, kb)
-        return replace(scaled, share=held_out / (held_out + lacks))
+        return replace(scaled, share=held_out / (held_out + lacks), linked=self.linked)
 
     def truth(self, proposals: Proposals) -> Reals:
         """The probability that a fact which train lacks is true, (fact,), whether another split has it or not."""
@@ -110,7 +115,7 @@ class Calibrator:
 
     def _probabilities(self, proposals: Proposals, scales: Floats) -> Reals:
         """The probabilities by each of several scales: of being true, where it is not seen to be."""
-        raw = self.trees.raw(proposals.features, proposals.groups)
+        raw = self.trees.raw(_said_of(proposals, linked=self.linked).features, proposals.groups)
         true = sigmoid(scales @ _bends(raw).T + self.relations[proposals.facts[:, 1]])
         return np.asarray(true * (1 - self.share) / (1 - true * self.share))
 
@@ -122,6 +127,7 @@ class Calibrator:
             "doubt": self.doubt.tolist(),
             "relations": self.relations.tolist(),
             "share": self.share,
+            "linked": self.linked,
         }
 
     @classmethod
@@ -129,11 +135,23 @@ class Calibrator:
         """The calibrator that `as_json` gave."""
         try:
             scale, doubt, relations = (np.array(values[name], np.float64) for name in ("scale", "doubt", "relations"))
-            return cls(Fitted.from_json(values["trees"]), scale, doubt, relations, float(values["share"]))
+            return cls(
+                Fitted.from_json(values["trees"]),
+                scale,
+                doubt,
+                relations,
+                float(values["share"]),
+                bool(values["linked"]),
+            )
         except (KeyError, TypeError, ValueError):
             raise DataError(
                 "A calibration cannot be read. Delete the step that it belongs to: it is made anew."
             ) from None
+
+
+def _said_of(proposals: Proposals, *, linked: bool) -> Proposals:
+    """The proposals, with what training facts join both ends or without."""
+    return proposals if linked else proposals.without_links()
 
 
 def missing(calibrator: Calibrator, samples: Sequence[Sample], kb: KnowledgeBase) -> float:

@@ -17,6 +17,7 @@ QUERY_FEATURES = (
     "degree of the entity",
 )
 FACT_FEATURES = ("the other way round is known", "linked by some relation", "share of the relation that is symmetric")
+LINKED = 2 * len(QUERY_FEATURES) + 1  # its place among the features of a fact
 
 
 class Counts:

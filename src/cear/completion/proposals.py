@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cear.completion.counts import Counts, fact_keys, facts_of_keys
+from cear.completion.counts import LINKED, Counts, fact_keys, facts_of_keys
 from cear.completion.views import MONOTONE, VIEW_FEATURES, Views
 from cear.core.types import Bools, Floats, Ints, Queries
 from cear.data import KnowledgeBase
@@ -45,6 +45,12 @@ class Proposals:
     def counted(self, counts: Counts) -> Proposals:
         """The same facts with what other facts say of both ends."""
         return replace(self, counts=counts.of_facts(self.facts))
+
+    def without_links(self) -> Proposals:
+        """The same without a word on whether a training fact joins both ends."""
+        counts = self.counts.copy()
+        counts[:, LINKED] = 0
+        return replace(self, counts=counts)
 
     @property
     def features(self) -> Floats:

@@ -56,12 +56,12 @@ class CompletionPlan:
     @cached_property
     def expectation(self) -> Step:
         """How many missing answers a question is expected to have."""
-        settings = {"settings": self.settings.settings_key(), "data": self.plan.kb.digest, **self._always}
+        settings = {"settings": self._asked_by, "data": self.plan.kb.digest, **self._always}
         return Step("questions", "questions", settings, self._make_expectation, on_cpu=True)
 
     def proposals(self, part: Part, asking: Asking) -> Step:
         """What the system that has learned from a part of the facts proposes."""
-        settings = {"settings": self.settings.settings_key(), "asked": asdict(asking), "seen": part.key, **self._always}
+        settings = {"settings": self._asked_by, "asked": asdict(asking), "seen": part.key, **self._always}
         settings |= self.plan.ranker_settings
         inputs = (self.expectation, *self._system(part))
         return Step(
@@ -77,6 +77,7 @@ class CompletionPlan:
         """The probability of a proposal, from validation facts and folds that no stage has learned from."""
         made = [self.proposals(part, self.asking) for part in self._samples]
         settings = {"data": self.plan.kb.digest, **self._always}
+        settings |= {} if self.settings.linked else {"linked": False}
         return Step("calibration", "calibration", settings, self._make_calibration, tuple(made), on_cpu=True)
 
     @property
@@ -148,9 +149,14 @@ class CompletionPlan:
         kb, half = self.plan.kb, self.plan.half
         learned = None if half is None else half.learned
         samples = [Sample.of(self.proposed(part), kb, *_held_out(part), learned=learned) for part in self._samples]
-        measured = Calibrator.learn(samples, kb, seed=self.plan.context.seed)
+        measured = Calibrator.learn(samples, kb, linked=self.settings.linked, seed=self.plan.context.seed)
         write_json(folder / IN_USE, measured.in_use(samples, kb).as_json())
         write_json(folder / CALIBRATION, measured.as_json())
+
+    @property
+    def _asked_by(self) -> dict[str, Any]:
+        """The settings that decide which questions are asked and what is proposed."""
+        return self.settings.model_dump(mode="json", exclude={"linked"})
 
     @property
     def _always(self) -> Mapping[str, Any]:

@@ -141,7 +141,7 @@ class Calibrator:
                 doubt,
                 relations,
                 float(values["share"]),
-                bool(values["linked"]),
+                bool(values.get("linked", True)),
             )
         except (KeyError, TypeError, ValueError):
             raise DataError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from cear.cli.complete import write
 from cear.cli.console import console, loading, progress_bar, resumable
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def audit(
     Example: `cear audit runs/mine --out suspicious.tsv --why`
     """
     with loading():
-        from cear import __version__
-        from cear.completion import About, refuse_format, write_table
+        from cear.completion import refuse_format
         from cear.pipeline import open_run
 
     if out is not None:
@@ -44,9 +43,7 @@ def audit(
         table = finished.audit(most, why=why, progress=progress_bar)
     console.print(audit_table(table))
     if out is not None:
-        note = "Training facts that look wrong, judged by models that never saw them."
-        about = About(finished.folder.name, finished.kb.digest, __version__, datetime.now(UTC), note=note)
-        write_table(out, table, about)
+        write(out, table, finished, "Training facts that look wrong, judged by models that never saw them.")
         console.print(f"{len(table):,} facts are in {out}.", markup=False, highlight=False)
 
 

@@ -71,19 +71,18 @@ def complete(
             why=why,
             progress=progress_bar,
         )
-    write(out, made, finished, started)
+    write(out, made.table, finished, made.note, started)
     console.print(proposals_table(made.table))
     tell(made, out)
 
 
-def write(out: Path, made: Completion, finished: Run, started: datetime) -> None:
-    """Write proposals with where they come from."""
+def write(out: Path, table: pl.DataFrame, finished: Run, note: str, started: datetime | None = None) -> None:
+    """Write facts with where they come from."""
     from cear import __version__
     from cear.completion import About, write_table
 
     now, digest = datetime.now(UTC), finished.kb.digest
-    about = About(finished.folder.name, digest, __version__, now, note=made.note, started=started)
-    write_table(out, made.table, about)
+    write_table(out, table, About(finished.folder.name, digest, __version__, now, note=note, started=started))
 
 
 def tell(made: Completion, out: Path) -> None:

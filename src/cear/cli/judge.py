@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cear.cli.complete import proposals_table
+from cear.cli.complete import proposals_table, write
 from cear.cli.console import console, loading, progress_bar, resumable
 
 
@@ -30,8 +29,7 @@ def judge(
     Example: `cear judge runs/mine extracted.tsv --out judged.tsv --why`
     """
     with loading():
-        from cear import __version__
-        from cear.completion import About, refuse_format, write_table
+        from cear.completion import refuse_format
         from cear.data import read_facts
         from cear.pipeline import open_run, read_newcomers
 
@@ -45,7 +43,5 @@ def judge(
         table = finished.judge(given, why=why, progress=progress_bar)
     console.print(proposals_table(table))
     if out is not None:
-        note = "The probability of given facts, not proposals."
-        about = About(finished.folder.name, finished.kb.digest, __version__, datetime.now(UTC), note=note)
-        write_table(out, table, about)
+        write(out, table, finished, "The probability of given facts, not proposals.")
         console.print(f"{len(table):,} facts are judged in {out}.", markup=False, highlight=False)

@@ -7,7 +7,7 @@ the judged test facts. `by_relation` has a threshold for each relation with enou
 in triple classification.
 
     probability    of the run, as `judge` gives it: learned from validation facts and proposals, not from judgements
-    learned        trees over the same inputs, learned from the judged validation facts, which no tree judges itself
+    learned        as `judge --learn-from` gives it: learned from judged validation facts, none of which judges itself
 
 Beside them Stage 1's score in the better of a fact's two questions and in ⟨s, r, ?⟩, Stage 2's score, the final score.
 """
@@ -24,9 +24,17 @@ from typing import Any
 import numpy as np
 from completing import FINAL, STAGE1, STAGE2, keep
 
-from cear.completion import Counts, Fitted, Proposals, among, fact_keys, judged
-from cear.completion.boosting import Boosted, HiddenTruth, sigmoid
-from cear.completion.proposals import TAIL, monotone
+from cear.completion import (
+    Counts,
+    Fitted,
+    Proposals,
+    among,
+    fact_keys,
+    judged,
+    judged_probability,
+    learn_from_judgements,
+)
+from cear.completion.proposals import TAIL
 from cear.core.types import SPLITS, Bools, Floats, Ints
 from cear.data import Judged, KnowledgeBase, judged_of
 from cear.evaluation import Calibration, Judgement, best_threshold
@@ -52,20 +60,12 @@ def scores_of(run: Run, proposals: Proposals, trees: Fitted) -> dict[str, Floats
     """What facts could be judged by, (fact,) each; the trees alone have seen judgements, of other facts."""
     return {
         "probability": run.plan.completion.in_use.truth(proposals),
-        "learned": sigmoid(trees.raw(proposals.features, fact_keys(proposals.facts, run.kb))),
+        "learned": judged_probability(trees, proposals, run.kb),
         "Stage 1's score": proposals.best_view(STAGE1),
         "Stage 1's score of ⟨s, r, ?⟩": proposals.views[:, TAIL, STAGE1],
         "Stage 2's score": proposals.best_view(STAGE2),
         "the final score": proposals.best_view(FINAL),
     }
-
-
-def learn(proposals: Proposals, truth: Bools, kb: KnowledgeBase, *, seed: int) -> Fitted:
-    """Trees that tell true facts from false ones, all of which are seen for what they are."""
-    every = np.ones(len(truth))
-    likelihood = HiddenTruth(truth.astype(np.float64), every, 0 * every, every)
-    learner = Boosted(dealings=4, monotone=monotone(proposals.views.shape[2], proposals.counts.shape[1]))
-    return learner.fit(proposals.features, likelihood, fact_keys(proposals.facts, kb), seed=seed)
 
 
 def by_relation(scores: Floats, truth: Bools, relations: Ints, otherwise: float, n_relations: int) -> Floats:
@@ -93,7 +93,7 @@ def measure(run: Run, *, seed: int) -> dict[str, Any]:
     kb, data = run.kb, run.config.data
     valid, test = (judged_of(data, kb, split, skip_bad_lines=True) for split in ("valid", "test"))
     seen, asked = (looked_at(run, each.facts) for each in (valid, test))
-    trees = learn(seen, valid.truth, kb, seed=seed)
+    trees = learn_from_judgements(seen, valid.truth, kb, seed=seed)
     on_valid, on_test = (scores_of(run, each, trees) for each in (seen, asked))
     return {
         "note": NOTES.get(kb.name, ""),

@@ -15,6 +15,10 @@ def judge(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
     facts: Annotated[Path, typer.Argument(help="A file of facts: subject, relation, object, by id or name.")],
     out: Annotated[Path | None, typer.Option(help="Write one row for each fact: .tsv, .parquet, .jsonl, …")] = None,
+    learn_from: Annotated[
+        Path | None,
+        typer.Option(help="Facts that people judged, with a column `truth`: judge as they would. At least 10 of each."),
+    ] = None,
     why: Annotated[bool, typer.Option("--why", help="Add a reason to every fact.")] = False,
     new_entities: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Entities that the run has never seen, as JSON or YAML.")
@@ -30,7 +34,7 @@ def judge(
     """
     with loading():
         from cear.completion import refuse_format
-        from cear.data import read_facts
+        from cear.data import read_facts, read_judged
         from cear.pipeline import open_run, read_newcomers
 
     if out is not None:
@@ -40,7 +44,8 @@ def judge(
         finished = open_run(run, source=data, store=store, progress=progress_bar)
         if new_entities is not None:
             finished = finished.with_entities(read_newcomers(new_entities, finished.kb))
-        table = finished.judge(given, why=why, progress=progress_bar)
+        known = None if learn_from is None else read_judged(learn_from, finished.kb)
+        table = finished.judge(given, learn_from=known, why=why, progress=progress_bar)
     console.print(proposals_table(table))
     if out is not None:
         write(out, table, finished, "The probability of given facts, not proposals.")

@@ -6,6 +6,7 @@ from cear.completion.collecting import PROPOSALS, asked, collect, judged, read_p
 from cear.completion.config import CalibrationConfig
 from cear.completion.counts import Counts, among, fact_keys
 from cear.completion.export import FORMATS, About, refuse_format, write_table
+from cear.completion.judgements import judged_probability, learn_from_judgements
 from cear.completion.promises import Promise, promise
 from cear.completion.proposals import Proposals
 from cear.completion.questions import Expectation, Questions, plausible
@@ -28,6 +29,8 @@ __all__ = [
     "collect",
     "fact_keys",
     "judged",
+    "judged_probability",
+    "learn_from_judgements",
     "plausible",
     "promise",
     "read_proposals",

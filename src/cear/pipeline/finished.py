@@ -14,7 +14,7 @@ from cear.config import RunConfig
 from cear.core.errors import ConfigError, DataError
 from cear.core.progress import Progress, silent
 from cear.core.types import Queries, RankedLists, Split, TieRule
-from cear.data import KnowledgeBase
+from cear.data import Judged, KnowledgeBase
 from cear.evaluation import Evaluation, read_ranks
 from cear.explaining import Reasons, explain
 from cear.pipeline import asking, auditing, describing, exporting, judging, measuring, proposing
@@ -158,13 +158,22 @@ class Run:
             progress=progress,
         )
 
-    def judge(self, facts: Sequence[Sequence[str]], *, why: bool = False, progress: Progress = silent) -> pl.DataFrame:
+    def judge(
+        self,
+        facts: Sequence[Sequence[str]],
+        *,
+        learn_from: Judged | None = None,
+        why: bool = False,
+        progress: Progress = silent,
+    ) -> pl.DataFrame:
         """The probability of facts ⟨subject, relation, object⟩ by name or id, in their order.
+
+        With `learn_from`, facts that people judged true or false, it is that they would judge so, too.
 
         An entity that nobody knows is taken as a new one of that name: what its text says is all that speaks for it,
         and the column `note` says so.
         """
-        return judging.judge_named(self, facts, why=why, progress=progress)
+        return judging.judge_named(self, facts, learn_from, why=why, progress=progress)
 
     def audit(self, most: int = 100, *, why: bool = False, progress: Progress = silent) -> pl.DataFrame:
         """The training facts that look wrong, the least likely first, each judged by models that never saw it.

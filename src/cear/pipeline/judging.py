@@ -10,7 +10,7 @@ import polars as pl
 
 from cear.core.errors import AmbiguousName, DataError, UnknownName
 from cear.core.progress import Progress
-from cear.data import KnowledgeBase
+from cear.data import Judged, KnowledgeBase
 from cear.pipeline import proposing
 from cear.ranking import NewEntity
 
@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from cear.pipeline.finished import Run
 
 
-def judge_named(run: Run, facts: Sequence[Sequence[str]], *, why: bool, progress: Progress) -> pl.DataFrame:
+def judge_named(
+    run: Run, facts: Sequence[Sequence[str]], learn_from: Judged | None, *, why: bool, progress: Progress
+) -> pl.DataFrame:
     """The probability of each fact, one row each, in their order; `note` tells of entities that nobody knows."""
     _refuse_other_widths(facts)
     unknown = [*dict.fromkeys(name for s, _, o in facts for name in (s, o) if not _is_known(name, run.kb))]
     knows = run.with_entities([NewEntity(name, name) for name in unknown]) if unknown else run
     numbers = [_numbers(fact, place, knows.kb) for place, fact in enumerate(facts, start=1)]
     given = np.array(numbers, np.int64).reshape(-1, 3)
-    table = proposing.judge(knows.ranker, run.plan.completion.in_use, given, why=why, progress=progress)
+    probability: proposing.Probability = run.plan.completion.in_use.truth
+    if learn_from is not None:
+        seed = run.plan.context.seed
+        probability = proposing.as_people_judge(run.ranker, learn_from, seed=seed, progress=progress)
+    table = proposing.judge(knows.ranker, probability, given, why=why, progress=progress)
     notes = [_note(fact, set(unknown)) for fact in facts]
     return table.with_columns(pl.Series("note", notes, dtype=pl.String))
 

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import polars as pl
 
-from cear.completion import Calibrator, Counts, Promise, Proposals, among, asked, fact_keys, judged, plausible, promise
+from cear.completion import (
+    Calibrator,
+    Counts,
+    Promise,
+    Proposals,
+    among,
+    asked,
+    fact_keys,
+    judged,
+    judged_probability,
+    learn_from_judgements,
+    plausible,
+    promise,
+)
 from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
 from cear.core.types import SPLITS, Bools, Floats, Ints, Queries
-from cear.data import KnowledgeBase, Vocabulary
+from cear.data import Judged, KnowledgeBase, Vocabulary
 from cear.explaining import explain
 from cear.pipeline.completion_plan import Asking, CompletionPlan
 from cear.pipeline.parts import Everything, Whole
 from cear.ranking import Ranker
 
 FINAL, STAGE1, STAGE1_RANK = 0, 4, 6  # places of features in a view
+
+Probability = Callable[[Proposals], Floats]
+"""How likely each of some proposals is, (fact,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +125,25 @@ def probabilities(ranker: Ranker, calibrator: Calibrator, facts: Ints) -> Floats
 
 
 def judge(
-    ranker: Ranker, calibrator: Calibrator, facts: Ints, *, why: bool = False, progress: Progress = silent
+    ranker: Ranker, probability: Probability, facts: Ints, *, why: bool = False, progress: Progress = silent
 ) -> pl.DataFrame:
     """The probability of given facts, in their order, whether a split has them or not."""
     kb = ranker.kb
     found = judged(ranker, facts, Counts(kb), progress=progress)
-    shown = calibrator.truth(found)
+    shown = probability(found)
     place = np.searchsorted(fact_keys(found.facts, kb), fact_keys(facts, kb))
     reasons = _reasons(ranker, found, progress) if why else None
     return proposal_table(kb, found, shown, reasons)[place]
+
+
+def as_people_judge(ranker: Ranker, known: Judged, *, seed: int, progress: Progress = silent) -> Probability:
+    """How likely facts are by what people judged of others."""
+    kb, counts = ranker.kb, Counts(ranker.kb)
+    facts, first = np.unique(known.facts, axis=0, return_index=True)
+    found = judged(ranker, facts, counts, progress=progress)
+    order = np.argsort(fact_keys(facts, kb))
+    trees = learn_from_judgements(found, known.truth[first][order], kb, seed=seed)
+    return partial(judged_probability, trees, kb=kb)
 
 
 def proposal_table(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from cear.completion import Counts
 from cear.config import RunConfig
 from cear.core.errors import ConfigError, DataError
 from cear.core.progress import Progress, silent
@@ -194,9 +195,12 @@ class Run:
 
     @property
     def _chances(self) -> Chances | None:
-        if not self.calibrated:
-            return None
-        return partial(proposing.probabilities, self.ranker, self.plan.completion.in_use)
+        return self._likelihood if self.calibrated else None
+
+    @cached_property
+    def _likelihood(self) -> Chances:
+        """What says how likely answers are; facts are counted once."""
+        return partial(proposing.probabilities, self.ranker, self.plan.completion.in_use, Counts(self.kb))
 
     def rank(
         self, queries: Queries, k: int = 10, *, without: Sequence[Split] = ("train",), progress: Progress = silent

@@ -26,10 +26,9 @@ RUN, CONFIG, STEPS = "run.json", "config.yaml", "steps"
 
 def refuse_unfinished(folder: Path, plan: Plan, about: dict[str, Any]) -> None:
     """Raise `MismatchError` unless everything that a run is loaded from is kept."""
-    missing = _first_missing(plan)
-    if missing is None:
+    step = _first_missing(plan)
+    if step is None:
         return
-    step = missing
     there = about["steps"].get(step.name)
     if there is None:
         raise MismatchError(

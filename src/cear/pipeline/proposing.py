@@ -71,9 +71,7 @@ def complete(
     new = new[~_in_splits(new, kb)].counted(Counts(Everything(kb).seen))  # a place that any split has filled is filled
     shown = calibrator.probability(new)
     kept = None if max_false is None else promise(calibrator, new, max_false, seed=steps.plan.context.seed)
-    threshold = min_probability if kept is None else kept.threshold
-    chosen = np.flatnonzero(shown >= (2.0 if threshold is None else threshold))
-    chosen = chosen[np.argsort(-shown[chosen], kind="stable")]
+    chosen = _likely(shown, min_probability if kept is None else kept.threshold)
     facts = new[chosen]
     reasons = _reasons(steps.ranker_on(part), facts, progress) if why else None
     return Completion(
@@ -98,11 +96,16 @@ def complete_newcomers(
     queries, counts = _questions_of(kb, first_new, steps.settings.least_share), Counts(kb)
     found = Proposals.of(queries, asked(ranker, queries, steps.settings.proposals, progress=progress), counts)
     shown = steps.in_use.truth(found)
-    chosen = np.flatnonzero(shown >= min_probability)
-    chosen = chosen[np.argsort(-shown[chosen], kind="stable")]
+    chosen = _likely(shown, min_probability)
     reasons = _reasons(ranker, found[chosen], progress) if why else None
     note = f"Facts of {kb.n_entities - first_new:,} entities that the run has never seen: texts and their facts tell."
     return Completion(proposal_table(kb, found[chosen], shown[chosen], reasons), None, note)
+
+
+def _likely(shown: Floats, threshold: float | None) -> Ints:
+    """The places of what is at least as probable, the most probable first; nothing without a threshold."""
+    order = np.argsort(-shown, kind="stable")
+    return order[: 0 if threshold is None else int((shown >= threshold).sum())]
 
 
 def _questions_of(kb: KnowledgeBase, first: int, least_share: float) -> Queries:
@@ -117,9 +120,9 @@ def _questions_of(kb: KnowledgeBase, first: int, least_share: float) -> Queries:
     )
 
 
-def probabilities(ranker: Ranker, calibrator: Calibrator, facts: Ints) -> Floats:
+def probabilities(ranker: Ranker, calibrator: Calibrator, counts: Counts, facts: Ints) -> Floats:
     """The probability of each of these facts, (fact,)."""
-    found = judged(ranker, facts, Counts(ranker.kb))
+    found = judged(ranker, facts, counts)
     place = np.searchsorted(fact_keys(found.facts, ranker.kb), fact_keys(facts, ranker.kb))
     return np.asarray(calibrator.truth(found)[place])
 

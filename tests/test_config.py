@@ -307,3 +307,76 @@ def test_what_is_written_is_read_back(
     (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
     assert load_config(tmp_path / "config.yaml") == config
     assert set(yaml.safe_load(dump_config(config))) == set(RunConfig.model_fields)
+
+
+class TestBase:
+    """A configuration may say only what differs from another."""
+
+    @pytest.fixture
+    def write(self, tmp_path: Path) -> Any:
+        def write(name: str, text: str) -> Path:
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            return path
+
+        return write
+
+    def test_what_it_says_goes_on_top_group_by_group(self, write: Any) -> None:
+        write("base.yaml", "data: wn18rr\nstage1: {model: complex, rank: 8, batch: 50}\n")
+        config = load_config(write("folder/one.yaml", "base: ../base.yaml\nstage1: {rank: 64}\n"))
+        assert (config.data, config.stage1.rank, config.stage1.batch) == ("wn18rr", 64, 50)
+
+    def test_another_model_takes_nothing_over(self, write: Any) -> None:
+        write("base.yaml", "stage1: {model: complex, relation_prediction: 1.0}\n")
+        config = load_config(write("one.yaml", "base: base.yaml\nstage1: {model: rotate, rank: 8}\n"))
+        assert (config.stage1.model, config.stage1.rank) == ("rotate", 8)
+
+    def test_null_takes_a_group_away(self, write: Any) -> None:
+        write("base.yaml", "reranker: {kind: wide}\n")
+        assert load_config(write("one.yaml", "base: base.yaml\nreranker: null\n")).reranker is None
+
+    def test_bases_may_have_bases(self, write: Any) -> None:
+        write("a.yaml", "stage1: {rank: 8, batch: 50, epochs: 2}\n")
+        write("b.yaml", "base: a.yaml\nstage1: {batch: 60, epochs: 3}\n")
+        stage1 = load_config(write("c.yaml", "base: b.yaml\nstage1: {epochs: 4}\n")).stage1
+        assert (stage1.rank, stage1.batch, stage1.epochs) == (8, 60, 4)
+
+    def test_a_circle_is_refused(self, write: Any) -> None:
+        write("a.yaml", "base: b.yaml\n")
+        with pytest.raises(ConfigError, match=r"b\.yaml leads back to a configuration"):
+            load_config(write("b.yaml", "base: a.yaml\n"))
+
+    def test_a_base_that_is_not_there_is_named_with_who_names_it(self, write: Any) -> None:
+        with pytest.raises(ConfigError, match=r"There is no configuration .*x\.yaml, which .*a\.yaml names as its base"):
+            load_config(write("a.yaml", "base: x.yaml\n"))
+
+    def test_a_base_is_a_path(self, write: Any) -> None:
+        with pytest.raises(ConfigError, match=r"base: expected the path of a configuration, but found \[1\]"):
+            load_config(write("a.yaml", "base: [1]\n"))
+
+
+class TestSizes:
+    """A configuration may hold changes under a name, of which one may be taken."""
+
+    TEXT = "stage1: {rank: 8}\nsizes: {paper: {stage1: {rank: 1000, batch: 100}}}\n"
+
+    def test_without_a_word_it_is_as_written(self, loaded: Any) -> None:
+        assert loaded(self.TEXT).stage1.rank == loaded(self.TEXT, "size=cpu").stage1.rank == 8
+
+    def test_a_size_changes_what_it_says(self, loaded: Any) -> None:
+        stage1 = loaded(self.TEXT, "size=paper").stage1
+        assert (stage1.rank, stage1.batch) == (1000, 100)
+
+    def test_overrides_go_on_top_of_a_size(self, loaded: Any) -> None:
+        assert loaded(self.TEXT, "stage1.rank=5", "size=paper").stage1.rank == 5
+
+    def test_a_size_that_is_not_there_is_refused_with_those_that_are(self, loaded: Any) -> None:
+        with pytest.raises(ConfigError, match=r"there is no size 'gpu' of this configuration\. Known here: cpu, paper"):
+            loaded(self.TEXT, "size=gpu")
+
+    def test_sizes_of_a_base_are_inherited(self, tmp_path: Path) -> None:
+        (tmp_path / "base.yaml").write_text(self.TEXT)
+        (tmp_path / "one.yaml").write_text("base: base.yaml\nstage1: {epochs: 3}\n")
+        stage1 = load_config(tmp_path / "one.yaml", ["size=paper"]).stage1
+        assert (stage1.rank, stage1.epochs) == (1000, 3)

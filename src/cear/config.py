@@ -18,6 +18,8 @@ from cear.data import TextRule, Variant
 from cear.reranking import AnyReranker
 from cear.retrieval import AnyRetriever, ComplExConfig
 
+AS_WRITTEN = "cpu"  # the size that a configuration has without a word: that of its own settings
+
 
 class RunConfig(Settings):
     """Everything that decides the result of a run."""
@@ -75,26 +77,75 @@ class RunConfig(Settings):
 
 
 def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
-    """The configuration in a YAML file, with `stage1.rank=64`-like overrides on top."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = yaml.safe_load(text) or {}
-    except FileNotFoundError:
-        raise ConfigError(f"There is no configuration {path}. The ones we publish are in configs/.") from None
-    except OSError as error:
-        raise ConfigError(f"The configuration {path} cannot be read: {error.strerror}. Give a YAML file.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not YAML: {error}") from None
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path} holds {type(values).__name__}; expected settings like `data: demo`.")
+    """The configuration in a YAML file, with `stage1.rank=64`-like overrides on top.
+
+    A file may say only what differs from another, its `base`, and hold `sizes`: changes under a name, of which
+    `size=NAME` takes one (docs/configurations.md).
+    """
+    overrides = [*overrides]
+    values = _read(path, ())
+    sizes, size = values.pop("sizes", None) or {}, values.pop("size", AS_WRITTEN)
+    chosen = [override for override in overrides if override.partition("=")[0].strip() == "size"]
+    size = chosen[-1].partition("=")[2].strip() if chosen else size
+    if size != AS_WRITTEN:
+        values = _on_top(values, _changes(path, sizes, size))
     for override in overrides:
-        _set(values, override)
+        if override not in chosen:
+            _set(values, override)
     return RunConfig.parse(values, source=str(path))
 
 
 def dump_config(config: RunConfig) -> str:
     """The whole configuration, defaults included, as YAML."""
     return yaml.safe_dump(config.model_dump(), sort_keys=False, allow_unicode=True)
+
+
+def _read(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
+    """The values in a YAML file, on top of those of its `base`; `above` are the files that name this one."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        told = f", which {above[-1]} names as its base" if above else ". The ones we publish are in configs/"
+        raise ConfigError(f"There is no configuration {path}{told}.") from None
+    except OSError as error:
+        raise ConfigError(f"The configuration {path} cannot be read: {error.strerror}. Give a YAML file.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path} holds {type(values).__name__}; expected settings like `data: demo`.")
+    base = values.pop("base", None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise ConfigError(f"{path}: base: expected the path of a configuration, but found {base!r}.")
+    if (place := path.parent / base).resolve() in (each.resolve() for each in (*above, path)):
+        raise ConfigError(f"{path}: base: {base} leads back to a configuration that is built on this one.")
+    return _on_top(_read(place, (*above, path)), values)
+
+
+def _on_top(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Values with others on top, group by group; a group of another `model` or `kind` takes the place of the old."""
+    merged = dict(below)
+    for key, value in above.items():
+        match below.get(key), value:
+            case dict(old), dict(new) if not _is_another(old, new):
+                merged[key] = _on_top(old, new)
+            case _:
+                merged[key] = value
+    return merged
+
+
+def _is_another(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    return any(tag in new and new[tag] != old.get(tag) for tag in ("model", "kind"))
+
+
+def _changes(path: Path, sizes: dict[str, Any], size: Any) -> dict[str, Any]:
+    """What a configuration changes in a size."""
+    found = sizes.get(size)
+    if not isinstance(found, dict):
+        known = ", ".join([AS_WRITTEN, *map(str, sizes)])
+        raise ConfigError(f"{path}: size: there is no size {size!r} of this configuration. Known here: {known}.")
+    return found
 
 
 def _set(values: dict[str, Any], override: str) -> None:

@@ -99,6 +99,11 @@ def configuration_of(command: str) -> tuple[Path, list[str]] | None:
     return (Path(given[0]), [*given[1:], *flags]) if given else None
 
 
+def has_settings(record: Mapping[str, Any], loaded: Loaded) -> bool:
+    """Whether a record was made with the settings of a configuration as it is read today."""
+    return not _differing(record["provenance"]["config"], loaded)
+
+
 def _check_configuration(made: Mapping[str, Any], load_settings: LoadSettings) -> Verdict:
     """Whether the file that the command names still has the settings that the record has."""
     try:
@@ -122,7 +127,7 @@ def _differing(then: Mapping[str, Any], loaded: Loaded) -> dict[str, tuple[Any, 
 
     A setting that the record does not know counts if the file writes it: a default that came later does not.
     """
-    old, now, written = _flat(then), _flat(_json(loaded.settings)), _flat(_json(loaded.written))
+    old, now, written = (_flat(each) for each in (then, _json(loaded.settings), _json(loaded.written)))
     keys = [*old, *(key for key in written if key not in old)]
     return {key: (old.get(key), now.get(key)) for key in keys if key not in now or old.get(key) != now[key]}
 

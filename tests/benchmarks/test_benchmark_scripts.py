@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -11,12 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from cear.config import RunConfig
 from cear.core.context import HERE
 from cear.core.errors import MismatchError
-from cear.data import load
+from cear.core.types import Queries
+from cear.data import KnowledgeBase, load
 from cear.pipeline import open_run, run
+from cear.retrieval import ComplExConfig, SoftmaxLoss
+from cear.retrieval.batches import TrainingQueries
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
@@ -108,3 +113,171 @@ class TestKgBert:
         refuse(one, other)
         with pytest.raises(MismatchError, match="read other lists"):
             refuse(one, replace(other, plan=changed))
+
+
+@pytest.fixture
+def racing(script: Any) -> Any:
+    """The parts of the race against PyKEEN; `script` makes them importable."""
+    del script
+    return importlib.import_module("racing")
+
+
+class TestRaceOfTrainings:
+    """`benchmarks/time_to_mrr_vs_pykeen.py`: trials, what is read off two curves, and a race on the towns."""
+
+    @staticmethod
+    def curve(racing: Any, *laps: tuple[float, float]) -> Any:
+        """A training that has so high an MRR after so many seconds, with two threads at work."""
+        return [racing.Lap(i, seconds, 2 * seconds, mrr) for i, (seconds, mrr) in enumerate(laps, start=1)]
+
+    def test_ratios_are_those_of_an_epoch_of_the_target_and_of_equal_mrr(self, script: Any, racing: Any) -> None:
+        ours = self.curve(racing, (10, 0.20), (20, 0.30), (40, 0.33))
+        theirs = self.curve(racing, (50, 0.25), (100, 0.31), (140, 0.31))
+        found = script("time_to_mrr_vs_pykeen").ratios(ours, theirs, target=0.33)
+        assert found["times_faster_per_epoch"] == {
+            "seconds": 5.0,
+            "cpu_seconds": 5.0,
+        }  # 10, 10, 20; 50, 50, 40
+        assert found["times_faster"] == 140 / 40
+        assert found["times_faster_is_a_lower_bound"]
+        first, second, third = found["equal_mrr"]
+        assert first == {"valid_mrr": 0.25, "ours": 20, "theirs": 50, "times_faster": 2.5}
+        assert second == third == {"valid_mrr": 0.31, "ours": 40, "theirs": 100, "times_faster": 2.5}
+
+    def test_a_target_that_we_miss_has_no_ratio(self, script: Any, racing: Any) -> None:
+        ours, theirs = self.curve(racing, (10, 0.20)), self.curve(racing, (50, 0.25))
+        found = script("time_to_mrr_vs_pykeen").ratios(ours, theirs, target=0.25)
+        assert found["times_faster"] is None
+        assert found["equal_mrr"] == [{"valid_mrr": 0.25, "ours": None, "theirs": 50, "times_faster": None}]
+
+    def test_a_choice_is_judged_at_one_moment_not_after_as_many_epochs(self, racing: Any) -> None:
+        slow, fast = racing.Choice(n3=0.1, batch=10), racing.Choice(n3=0.1, batch=20)
+        trials = {slow: self.curve(racing, (10, 0.20), (20, 0.30)), fast: self.curve(racing, (8, 0.1), (16, 0.27))}
+        assert racing.best_of(trials) == fast  # after 16 s the slow one has .26
+
+    def test_settings_are_tuned_one_after_the_other_and_nothing_is_tried_twice(self, racing: Any) -> None:
+        tried = []
+
+        def run(choice: Any) -> Any:
+            tried.append((choice.n3, choice.batch))
+            return self.curve(racing, (10, choice.n3 + choice.batch / 1000))
+
+        best, trials = racing.tuned(racing.Choice(0.2, 20), {"n3": [0.1, 0.2, 0.3], "batch": [20, 30, 10]}, run)
+        assert tried == [(0.2, 20), (0.1, 20), (0.3, 20), (0.3, 30), (0.3, 10)]
+        assert (best.n3, best.batch) == (0.3, 30)
+        assert len(trials) == 5
+
+    def test_a_kept_trial_is_not_run_again(self, racing: Any, tmp_path: Path) -> None:
+        path, choice, curve = tmp_path / "trials.json", racing.Choice(0.1, 10), self.curve(racing, (10, 0.2))
+        racing.Kept(path, {"threads": 1}).trial("ours", choice, lambda _: curve)
+        again = racing.Kept(path, {"threads": 1})
+        assert again.trial("ours", choice, lambda _: pytest.fail("run again")) == curve
+        with pytest.raises(MismatchError, match="trials of another race"):
+            racing.Kept(path, {"threads": 2})
+
+    @pytest.mark.filterwarnings("ignore")  # PyKEEN's own
+    def test_weighted_by_their_answers_pykeens_loss_is_ours(self, racing: Any) -> None:
+        from pykeen.losses import CrossEntropyLoss
+
+        del racing
+        kb = load("demo")
+        queries = TrainingQueries(kb.known("train"), kb.n_entities, size=50, negatives=None, seed=0)
+        batch = next(iter(queries.epoch(0)))
+        scores = torch.from_numpy(np.random.default_rng(0).normal(size=(50, kb.n_entities)).astype(np.float32))
+        labels = torch.zeros_like(scores)
+        labels[batch.cells(scores.device)] = 1
+        r, asks_head = batch.queries.relation % kb.n_relations, batch.queries.relation >= kb.n_relations
+        weigh = importlib.import_module("racing.with_pykeen").answer_counts(kb)
+        weights = weigh(h=batch.queries.entity[:, None], r=(2 * r + asks_head)[:, None], t=None)
+        assert weights.max() > 1
+        theirs = CrossEntropyLoss().process_lcwa_scores(scores, labels, weights=weights)
+        torch.testing.assert_close(theirs, SoftmaxLoss()(scores, batch))
+
+    @pytest.fixture
+    def options(self, tmp_path: Path, write_towns: Callable[..., Path]) -> list[str]:
+        """A race on the towns."""
+        data = write_towns(tmp_path / "towns")
+        recipe = "{model: complex, rank: 4, batch: 20, epochs: 3, optimizer: {learning_rate: 0.5}}"
+        (tmp_path / "race.yaml").write_text(f"data: {data}\nstage1: {recipe}\n")
+        files = {"config": "race.yaml", "trials": "trials.json", "out": "record.json"}
+        told = [word for name, file in files.items() for word in (f"--{name}", str(tmp_path / file))]
+        return [*told, "--n3", "0.1", "--batches", "10", "--tuning-epochs", "1", "--threads", "1", "--patience", "100"]
+
+    @pytest.mark.filterwarnings("ignore")  # PyKEEN's own
+    def test_its_record_has_what_both_sides_chose_from_and_their_curves(
+        self, script: Any, options: list[str], tmp_path: Path
+    ) -> None:
+        script("time_to_mrr_vs_pykeen").main([*options, "--target", "0"])
+        record = json.loads((tmp_path / "record.json").read_text())
+        tried = {side: [trial["choice"] for trial in record["tuning"][side]["trials"]] for side in ("ours", "pykeen")}
+        assert {(choice["n3"], choice["batch"]) for choice in tried["ours"][:2]} == {(0.05, 20), (0.1, 20)}
+        assert {choice["facts_count"] for choice in tried["pykeen"]} == {True, False}
+        for side in ("ours", "pykeen"):
+            assert record[side]["choice"] in tried[side]
+            assert [lap["seconds"] for lap in record[side]["curve"]] == [record[side]["seconds_to_target"]]
+        assert record["times_faster"] == record["pykeen"]["seconds_to_target"] / record["ours"]["seconds_to_target"]
+        assert not (tmp_path / "trials.json").exists()
+
+    @pytest.mark.filterwarnings("ignore")  # PyKEEN's own
+    def test_without_time_it_stops_and_writes_nothing(self, script: Any, options: list[str], tmp_path: Path) -> None:
+        with pytest.raises(SystemExit) as stop:
+            script("time_to_mrr_vs_pykeen").main([*options, "--minutes", "0"])
+        assert stop.value.code == 3
+        assert not (tmp_path / "record.json").exists()
+
+
+class CountingScorer:
+    """Scores every entity by its number and counts what it is asked."""
+
+    def __init__(self, n_entities: int) -> None:
+        self.n_entities, self.asked = n_entities, 0
+
+    def score_all(self, queries: Queries) -> torch.Tensor:
+        self.asked += len(queries)
+        return torch.arange(self.n_entities, dtype=torch.float32).expand(len(queries), -1)
+
+
+class TestRaceOfEvaluations:
+    """`benchmarks/evaluate_vs_pykeen.py` on the demo and on numbers."""
+
+    def test_a_repeated_query_is_scored_for_each_of_its_facts(self, script: Any) -> None:
+        sides, kb = script("evaluate_vs_pykeen").SIDES, load("demo")
+        queries = kb.queries("test")
+        once, repeated = CountingScorer(kb.n_entities), CountingScorer(kb.n_entities)
+        assert sides["ours"](once, kb, 0).mrr == sides["ours_repeated"](repeated, kb, 0).mrr
+        assert repeated.asked - once.asked == len(queries) - len(queries.distinct()[0]) > 0
+
+    @pytest.mark.filterwarnings("ignore")  # PyKEEN's own
+    @pytest.mark.parametrize("side", ["ours_repeated", "pykeen_evaluator", "pykeen_loop"])
+    def test_all_sides_find_the_same(self, script: Any, side: str, towns: KnowledgeBase) -> None:
+        sides, scorer = script("evaluate_vs_pykeen").SIDES, ComplExConfig(rank=8).build(towns, HERE)
+        assert sides[side](scorer, towns, 4).mrr == pytest.approx(sides["ours"](scorer, towns, 4).mrr)
+
+    def test_the_ratio_is_told_in_its_parts(self, script: Any) -> None:
+        seconds = {"ours": (3.0, 1.0), "ours_repeated": (5.0, 1.0), "pykeen_evaluator": (40.0, None)}
+        seconds |= {"pykeen_loop": (30.0, 20.0)}
+        measured = {
+            side: {"seconds": both[0], "index_seconds": both[1], "peak_bytes": 6} for side, both in seconds.items()
+        }
+        found = script("evaluate_vs_pykeen").ratios(measured)
+        assert found["fastest_of_pykeen"] == "pykeen_loop"
+        assert found["times_faster"] == 10.0
+        assert found["of_which"] == {"distinct_queries_once": 5 / 3, "all_else": 6.0}
+        assert found["times_faster_than_loop_without_index"] == 5.0
+
+    def test_sides_that_find_other_ranks_are_refused(self, script: Any) -> None:
+        refuse = script("evaluate_vs_pykeen").refuse_other_ranks
+        refuse({"ours": {"mrr": 0.31}, "pykeen_loop": {"mrr": 0.31 + 1e-7}})
+        with pytest.raises(MismatchError, match="do not evaluate the same"):
+            refuse({"ours": {"mrr": 0.31}, "pykeen_loop": {"mrr": 0.30}})
+
+    @pytest.mark.filterwarnings("ignore")  # PyKEEN's own
+    def test_its_record_has_all_sides(self, script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        module, out = script("evaluate_vs_pykeen"), tmp_path / "record.json"
+        monkeypatch.setattr(module, "measure_apart", lambda options, _: module.measure_here(options))  # no processes
+        few = ["--queries", "40", "--trial-queries", "20", "--repeats", "1", "--rank", "4", "--threads", "1"]
+        module.main(["--data", "demo", "--batches", "8", "--out", str(out), *few])
+        record = json.loads(out.read_text())
+        assert record["queries"] == 40
+        assert record["times_faster"] == min(record["times_faster_than_each"].values())
+        assert [trial["batch"] for trial in record["batch_trials"]["pykeen_loop"]] == [8]

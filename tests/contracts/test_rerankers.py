@@ -42,8 +42,11 @@ LAST = {"layers": 1, "candidates": 2, "lists_per_epoch": 8, "max_tokens": 50, "e
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sequence": ("sequence", {}),
     "sequence, ablated": ("sequence", {"attention": "independent", "order": "shuffled", "features": "scores"}),
+    "sequence, raw": ("sequence", {"list_inputs": False, "order": "shuffled", "features": "scores"}),
+    "sequence, flagged": ("sequence", {"flag_known": True, "features": "scores"}),
     "wide": ("wide", {"linked": True}),
     "wide, ablated": ("wide", {"text": False, "attention": "independent", "extra_scores": False}),
+    "wide, raw and flagged": ("wide", {"list_inputs": False, "flag_known": True, "answered": False}),
     "wide, end to end": ("wide", {"vectors": True, "end_to_end": LAST}),
     "kg_bert": ("kg_bert", {}),
     "cross_encoder": ("cross_encoder", {}),
@@ -220,6 +223,10 @@ class TestSaving:
             with pytest.raises(ConfigError, match=f"this is `kind: {config.kind}`. Leave it out"):
                 config.load_int8(upstream, tmp_path, SEED)
             return
+        if config.model_dump().get("flag_known"):
+            with pytest.raises(ConfigError, match=r"known answers marked by token types. Leave it out"):
+                config.load_int8(upstream, tmp_path, SEED)
+            return
         pytest.importorskip("onnxruntime")
         scores = config.load_int8(upstream, tmp_path, SEED).rerank(lists)
         assert np.array_equal(np.isfinite(scores), lists.candidates.entities != NO_ENTITY)
@@ -229,8 +236,8 @@ def train(
     config: RerankerConfig, upstream: Upstream, lists: Lists, folder: Path, context: Context = SEED, **other: Any
 ) -> Trained:
     """A training of the lists; validation likes high scores of some of them, unless it is told otherwise."""
-    few = lists[:4]
-    features = config.features_of(lists, upstream.kb)
+    few, facts = lists[:4], upstream.kb.facts("train")
+    features = config.features_of(lists, hold_out(upstream.kb, fold_by_pair(facts, 2, seed=0), 0)[0])
     validate = other.get("validate", lambda reranker: float(np.tanh(reranker.rerank(few)).mean()))
     fresh = config.build(upstream, context)
     return train_phases(fresh, lists, features, upstream.kb, folder, validate=validate, context=context)
@@ -324,3 +331,13 @@ class TestSettings:
         assert often.settings_key() == seldom.settings_key()
         other = RERANKERS[kind].model_validate({"weight_decay": 0.5, "seed": 7})
         assert other.settings_key() != often.settings_key()
+
+    def test_a_setting_that_came_later_is_in_no_key_before_it_is_used(self, kind: str) -> None:
+        """So that what was kept before there was the setting is still found."""
+        config = RERANKERS[kind].model_validate({"order": "shuffled"} if kind == "sequence" else {})
+        for name in config.added_later:
+            used = config.model_copy(update={name: not getattr(config, name)})
+            assert name not in config.settings_key()
+            assert name not in config.feature_settings
+            assert used.settings_key() == config.settings_key() | {name: getattr(used, name)}
+            assert used.feature_settings == config.feature_settings | {name: getattr(used, name)}

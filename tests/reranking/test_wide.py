@@ -21,7 +21,7 @@ from cear.data import KnowledgeBase
 from cear.pipeline import Run, open_run, run
 from cear.reranking import Upstream, WideConfig, WideReranker, train_phases
 from cear.reranking.wide.features import n_features
-from cear.reranking.wide.graph import N_GRAPH, NAMES, GraphFeatures
+from cear.reranking.wide.graph import NAMES, GraphFeatures
 from cear.retrieval import ComplExConfig, RowsConfig, RuleRetriever, RuleSettings, Scorer, learn_rules
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -119,7 +119,7 @@ class TestScores:
         self, reranker_of: Make, lists: Lists, towns: KnowledgeBase, group: str
     ) -> None:
         whole, without = WideConfig(), WideConfig.model_validate({group: False})
-        lost = {"text": 0, "scores": 2, "extra_scores": 4, "graph": N_GRAPH}[group]
+        lost = {"text": 0, "scores": 2, "extra_scores": 4, "graph": len(NAMES) - 1}[group]  # `linked` is off
         widths = [config.features_of(lists, towns).shape[-1] for config in (whole, without)]
         assert widths == [n_features(config, 1) for config in (whole, without)]
         assert widths[0] - widths[1] == lost

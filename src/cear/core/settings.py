@@ -24,9 +24,17 @@ class Settings(BaseModel):
     renamed_tags: ClassVar[Mapping[str, str]] = {}
     """Values of `model` or `kind` of earlier versions, and what to write instead."""
 
+    added_later: ClassVar[frozenset[str]] = frozenset()
+    """Fields that came when results were kept already; their defaults are what was done before there was a choice."""
+
     def settings_key(self) -> dict[str, Any]:
-        """Everything that decides a result, defaults included, as a value of JSON; kept things are found by it."""
-        return self.model_dump(mode="json")
+        """Everything that decides a result, defaults included, as a value of JSON; kept things are found by it.
+
+        A field of `added_later` at its default is left out: a result is found by the key that it was kept under.
+        """
+        fields = type(self).model_fields
+        unchanged = {name for name in self.added_later if getattr(self, name) == fields[name].default}
+        return self.model_dump(mode="json", exclude=unchanged)
 
     @classmethod
     def parse(cls: type[S], values: dict[str, Any], *, source: str) -> S:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cear.core.errors import MismatchError
-from cear.core.types import Bools
+from cear.core.types import Bools, Queries
 from cear.evaluation.evaluation import Evaluation
 from cear.evaluation.measures import MRR, Hits, Measure, Values
 from cear.evaluation.resampling import Clusters, bootstrap_means, percentiles, sign_flip_means
@@ -49,10 +49,27 @@ def compare(
     be as likely to have the other sign (Fisher's randomisation test). p is never below 1 / (resamples + 1). `which`
     are the queries to compare on, (query,); by default all.
     """
-    _refuse_other_queries(first, second)
-    which = np.ones(len(first.queries), np.bool_) if which is None else which
-    a, b = (each.values(measures)[which] for each in (first, second))
-    gains = Clusters.of(first.queries[which], b - a)
+    return compare_seeds([first], [second], measures=measures, level=level, resamples=resamples, seed=seed, which=which)
+
+
+def compare_seeds(
+    first: Sequence[Evaluation],
+    second: Sequence[Evaluation],
+    *,
+    measures: Sequence[Measure] = (MRR(), Hits(1)),
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    which: Bools | None = None,
+) -> dict[str, Difference]:
+    """`compare` for systems that were trained with several seeds each: a query has the mean over the seeds of a system.
+
+    More seeds are no more queries. Interval and p say how much depends on the queries, with these seeds.
+    """
+    queries = _asked_of_all([*first, *second])
+    which = np.ones(len(queries), np.bool_) if which is None else which
+    a, b = (np.mean([each.values(measures)[which] for each in seeds], axis=0) for seeds in (first, second))
+    gains = Clusters.of(queries[which], b - a)
     low, high = percentiles(bootstrap_means(gains, resamples=resamples, seed=seed), level)
     p = _p_values(gains, resamples=resamples, seed=seed)
     columns = zip(measures, a.mean(0), b.mean(0), low, high, p, strict=True)
@@ -66,6 +83,13 @@ def _p_values(gains: Clusters, *, resamples: int, seed: int) -> Values:
     observed = np.abs(gains.sums.sum(axis=0) / gains.sizes.sum()) * (1 - 1e-12)
     extreme: Values = (1.0 + (flipped >= observed).sum(axis=0)) / (1.0 + resamples)
     return extreme
+
+
+def _asked_of_all(evaluations: Sequence[Evaluation]) -> Queries:
+    """The queries that all of them were asked; refuses evaluations that no pairs can be made of."""
+    for other in evaluations[1:]:
+        _refuse_other_queries(evaluations[0], other)
+    return evaluations[0].queries
 
 
 def _refuse_other_queries(first: Evaluation, second: Evaluation) -> None:
@@ -85,4 +109,9 @@ def _refuse_other_queries(first: Evaluation, second: Evaluation) -> None:
         raise MismatchError(
             f"The systems were evaluated under different tie rules, {first.ties!r} and {second.ties!r}. "
             "Use one for both."
+        )
+    if first.protocol != second.protocol:
+        raise MismatchError(
+            f"The systems were evaluated under different protocols, {first.protocol!r} and {second.protocol!r}: their "
+            "ranks count different things. Evaluate one of them again, with --protocol."
         )

@@ -14,7 +14,7 @@ from cear.candidates import Lists, Manifest, bring_lists, joined, make_lists, re
 from cear.core.files import write_json
 from cear.core.progress import Progress
 from cear.core.tensors import read_tensors, write_tensors
-from cear.core.types import Floats, Split, TieRule
+from cear.core.types import Floats, Protocol, Split, TieRule
 from cear.evaluation import Asked, sample_facts, write_ranks
 from cear.pipeline.parts import Part
 from cear.pipeline.patience import refuse_slow
@@ -79,7 +79,8 @@ def reranker(plan: Plan, folder: Path) -> None:
         trained, details = Trained.as_it_is(fresh, validate), {"lists": 0, "shortened": 0.0}
     else:
         lists, features = lists_to_learn_from(plan), features_to_learn_from(plan)
-        useful = len(Examples.of(lists, np.zeros((len(lists), 0), np.float32), plan.labelled))
+        undescribed, only_read = np.zeros((len(lists), 0), np.float32), plan.settings2.only_read(features)
+        useful = len(Examples.of(lists, undescribed, plan.labelled, only_read))
         details = {"lists": useful, "shortened": float(fresh.shortened(lists).mean())}
         key, context = [plan.reranker.key], plan.stage2
         trained = train_phases(
@@ -98,12 +99,22 @@ def fusion(plan: Plan, folder: Path) -> None:
     write_json(folder / FUSION, chosen.as_json())
 
 
-def evaluation(plan: Plan, split: Split, ties: TieRule, facts: int | None, progress: Progress, folder: Path) -> None:
+def evaluation(
+    plan: Plan,
+    split: Split,
+    ties: TieRule,
+    facts: int | None,
+    protocol: Protocol,
+    progress: Progress,
+    folder: Path,
+) -> None:
     """Measure the finished system."""
     seed = plan.context.seed
     _refuse_slow(plan, split, facts)
     among = plan.choosing if split == "valid" else None  # what it has learned from would flatter it
-    measured = evaluate_ranker(plan.ranker, split, ties=ties, facts=facts, among=among, seed=seed, progress=progress)
+    measured = evaluate_ranker(
+        plan.ranker, split, ties=ties, protocol=protocol, facts=facts, among=among, seed=seed, progress=progress
+    )
     before = None if measured.before is None else replace(measured.before, seconds=0.0)
     write_ranks(folder / RANKS, replace(measured, before=before, seconds=0.0))  # as above
 

@@ -1,11 +1,13 @@
-"""What Stage 1 says about a candidate, as numbers that mean the same for every scorer."""
+"""What retrievers and known facts say about a candidate, as numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
+from cear.candidates import Lists, labels
 from cear.core.types import NO_ENTITY, Candidates, Floats
+from cear.data import KnowledgeBase
 
 N_FEATURES = 3
 _FLOOR = -20.0  # below this a log-probability says little more
@@ -25,6 +27,17 @@ def stage1_features(candidates: Candidates) -> Floats:
     rank = np.broadcast_to(np.log1p(np.arange(candidates.k)), real.shape)
     features = np.stack([log_p, np.exp(log_p), rank], axis=-1)
     return np.where(real[..., None], features, 0.0).astype(np.float32)
+
+
+def raw_scores(candidates: Candidates) -> Floats:
+    """The score of each candidate, whoever the others are, (query, candidate, 1); 0 where padded."""
+    real = candidates.entities != NO_ENTITY
+    return np.where(real, candidates.scores, 0.0)[..., None].astype(np.float32)
+
+
+def known_flags(lists: Lists, seen: KnowledgeBase) -> Floats:
+    """1 for each candidate that a training fact of `seen` has as an answer, else 0, (query, candidate, 1)."""
+    return labels(lists, seen.known("train"))[..., None].astype(np.float32)
 
 
 def _softened(log_p: Floats) -> Floats:

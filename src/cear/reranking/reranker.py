@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
+import numpy as np
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
@@ -181,6 +182,10 @@ class RerankerConfig(Settings, ABC):
     def feature_settings(self) -> dict[str, Any]:
         """The settings that its features depend on: lists with the same ones are described once."""
         return {}
+
+    def only_read(self, features: Floats) -> Bools:
+        """Which candidates are there to be read and are left out of the loss, (list, candidate): here none."""
+        return np.zeros(features.shape[:2], np.bool_)
 
     @abstractmethod
     def features_of(self, lists: Lists, seen: KnowledgeBase) -> Floats:

@@ -25,29 +25,35 @@ Validate = Callable[[Reranker], float]
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Lists that hold an answer, what is known of their candidates, and which of these are answers."""
+    """Lists that hold an answer, what is known of their candidates, which of these are judged, and which right."""
 
     lists: Lists
     features: Floats  # (list, candidate, feature)
     positive: Bools  # (list, candidate)
+    judged: Bools  # (list, candidate), False where padded or only read
 
     @classmethod
-    def of(cls, lists: Lists, features: Floats, kb: KnowledgeBase) -> Examples:
-        """The lists that hold a training answer: one without any has no order to learn."""
-        positive = labels(lists, kb.known("train"))
+    def of(cls, lists: Lists, features: Floats, kb: KnowledgeBase, only_read: Bools | None = None) -> Examples:
+        """The lists that hold a training answer: one without any has no order to learn.
+
+        `only_read` are candidates whose answer is known to who reads them: neither right nor wrong, (list, candidate).
+        """
+        judged = lists.candidates.entities != NO_ENTITY
+        judged = judged if only_read is None else judged & ~only_read
+        positive = labels(lists, kb.known("train")) & judged
         useful = np.flatnonzero(positive.any(axis=1))
         if not len(useful):
             raise DataError(
                 f"None of the {len(lists)} training lists holds an answer: there is nothing to learn. "
                 "Set a larger candidates.k, or train Stage 1 longer."
             )
-        return cls(lists[useful], features[useful], positive[useful])
+        return cls(lists[useful], features[useful], positive[useful], judged[useful])
 
     def __len__(self) -> int:
         return len(self.lists)
 
     def __getitem__(self, which: Ints) -> Examples:
-        return Examples(self.lists[which], self.features[which], self.positive[which])
+        return Examples(self.lists[which], self.features[which], self.positive[which], self.judged[which])
 
 
 class Stage2Task(PackedTask):
@@ -65,7 +71,7 @@ class Stage2Task(PackedTask):
             weight_decay=config.weight_decay,
             context=context,
             per_epoch=config.lists_per_epoch,
-            weights=list_weights(config.loss, examples.lists.candidates.entities != NO_ENTITY),
+            weights=list_weights(config.loss, examples.judged),
         )
 
     def validate(self) -> float:
@@ -78,8 +84,8 @@ class Stage2Task(PackedTask):
         """The loss of these lists, a mean over them."""
         examples = self._examples[rows]
         scores = self._reranker.score(examples.lists, examples.features).float()
-        real = tensor(examples.lists.candidates.entities != NO_ENTITY, scores.device)
-        return LIST_LOSSES[self._reranker.config.loss](scores, tensor(examples.positive, scores.device), real)
+        positive, judged = (tensor(each, scores.device) for each in (examples.positive, examples.judged))
+        return LIST_LOSSES[self._reranker.config.loss](scores, positive, judged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +123,7 @@ def train_phases(
     phase; an interrupted training of the same key (settings, lists, data) continues there.
     """
     reranker.fit_normalizer(features)
-    examples, states = Examples.of(lists, features, kb), {}
+    examples, states = Examples.of(lists, features, kb, reranker.config.only_read(features)), {}
     best = reranker
     for phase in reranker.phases():
         opened = phase.open(best)

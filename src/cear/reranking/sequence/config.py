@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import PositiveFloat, PositiveInt, model_validator
 
-from cear.reranking.reranker import RerankerConfig
+from cear.reranking.list_settings import ListSettings
 from cear.texts import Init
 
 
-class SequenceSettings(RerankerConfig):
+class SequenceSettings(ListSettings):
     """What the paper's re-ranker reads, and how it is trained."""
 
     init: Init = "pretrained"
@@ -33,3 +33,12 @@ class SequenceSettings(RerankerConfig):
     """Of the encoder, at the start; it falls linearly to zero."""
     head_learning_rate: PositiveFloat = 1e-3
     """Of the head, which starts from nothing."""
+
+    @model_validator(mode="after")
+    def _a_place_in_the_sequence_is_a_rank(self) -> Self:
+        if not self.list_inputs and self.attention == "cross" and self.order == "stage1":
+            raise ValueError(
+                "list_inputs: false hides a candidate's rank among the others, and its place in the sequence would "
+                "show it; set order: shuffled"
+            )
+        return self

@@ -9,12 +9,13 @@ import numpy as np
 
 from cear.candidates import Lists, Manifest
 from cear.core.context import Context
+from cear.core.errors import ConfigError
 from cear.core.tensors import read_tensors
 from cear.core.types import Candidates, Floats, Queries
 from cear.data import KnowledgeBase
-from cear.reranking.features import stage1_features
 from cear.reranking.reranker import Upstream
 from cear.reranking.sequence.config import SequenceSettings
+from cear.reranking.sequence.features import sequence_features
 from cear.reranking.sequence.int8 import with_int8
 from cear.reranking.sequence.reranker import ENCODER, HEAD, SequenceReranker
 
@@ -35,9 +36,8 @@ class SequenceConfig(SequenceSettings):
         self.build(Upstream(kb), context).lengths(one)
 
     def features_of(self, lists: Lists, seen: KnowledgeBase) -> Floats:
-        """What Stage 1 says, which the lists themselves tell."""
-        del seen
-        return stage1_features(lists.candidates)
+        """What Stage 1 says, which the lists themselves tell, and what is known, (list, candidate, feature)."""
+        return sequence_features(self, lists, seen)
 
     def build(self, upstream: Upstream, context: Context) -> SequenceReranker:
         """A fresh re-ranker on a pretrained encoder."""
@@ -54,4 +54,9 @@ class SequenceConfig(SequenceSettings):
 
     def load_int8(self, upstream: Upstream, folder: Path, context: Context) -> SequenceReranker:
         """The same with its encoder in 8-bit integers, made beside the folder when it is first asked for."""
+        if self.flag_known:
+            raise ConfigError(
+                "int8 is for encoders that read tokens alone, and reranker.flag_known has known answers marked by "
+                "token types. Leave it out."
+            )
         return with_int8(self.load(upstream, folder, context), folder)

@@ -16,9 +16,9 @@ from cear.core.devices import device_of, tensor
 from cear.core.tensors import write_tensors
 from cear.core.types import NO_ENTITY, Bools, Floats, Ints, Queries
 from cear.data import KnowledgeBase
-from cear.reranking.features import stage1_features
 from cear.reranking.learned import LearnedReranker
 from cear.reranking.sequence.config import SequenceSettings
+from cear.reranking.sequence.features import sequence_features
 from cear.reranking.sequence.model import CrossEntityModel
 from cear.reranking.sequence.sequences import Assembler, SequenceBatch
 from cear.texts import load_encoder, positions, special_tokens, surface_forms
@@ -38,14 +38,14 @@ class SequenceReranker(LearnedReranker):
             config.encoder, init=config.init, dropout=config.dropout, seed=context.seed, download=context.download
         )
         super().__init__(config, CrossEntityModel(language_model, config, seed=context.seed), context)
-        self._positions = positions(language_model)
+        self._kb, self._positions = kb, positions(language_model)
         self._assembler = self._assembler_of(kb)
 
     def extended(self, kb: KnowledgeBase, first_new: int, context: Context) -> Self:
-        """The same, which reads the texts of new entities too."""
+        """The same, which reads the texts of new entities and knows their facts too."""
         del first_new, context
         grown = copy.copy(self)
-        grown._assembler = self._assembler_of(kb)
+        grown._kb, grown._assembler = kb, self._assembler_of(kb)
         return grown
 
     def _assembler_of(self, kb: KnowledgeBase) -> Assembler:
@@ -54,8 +54,12 @@ class SequenceReranker(LearnedReranker):
         return Assembler(forms, special, width=config.form_tokens, positions=self._positions)
 
     def features(self, lists: Lists) -> Floats:
-        """What Stage 1 says of each candidate, (list, candidate, feature)."""
-        return stage1_features(lists.candidates)
+        """What Stage 1 and all training facts say of each candidate, (list, candidate, feature)."""
+        return sequence_features(self.config, lists, self._kb)
+
+    def fit_normalizer(self, features: Floats) -> None:
+        """Take the scale of raw scores from the lists that it will learn from; log-probabilities have one scale."""
+        self.model.fit_normalizer(torch.from_numpy(features).flatten(0, 1))
 
     def score(self, lists: Lists, features: Floats) -> Tensor:
         """The scores of a batch of lists, (list, candidate), with gradients when the model trains."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
 from cear.core.settings import Settings
-from cear.reranking.reranker import RerankerConfig
+from cear.reranking.list_settings import ListSettings
 
 
 class EndToEndConfig(Settings):
@@ -35,10 +35,18 @@ class EndToEndConfig(Settings):
     """Passes over these lists; each ends with reading all texts again."""
 
 
-class WideSettings(RerankerConfig):
+class WideSettings(ListSettings):
     """What the wide re-ranker reads, and how it is trained."""
 
-    renamed: ClassVar[dict[str, str]] = RerankerConfig.renamed | {"others": "extra_scores"}
+    renamed: ClassVar[dict[str, str]] = ListSettings.renamed | {"others": "extra_scores"}
+    added_later: ClassVar[frozenset[str]] = ListSettings.added_later | {"answered"}
+    describing: ClassVar[frozenset[str]] = ListSettings.describing | {
+        "scores",
+        "extra_scores",
+        "graph",
+        "linked",
+        "answered",
+    }
 
     text: bool = True
     """Text vectors of subject, relation and candidates; false leaves them out, as with the groups below."""
@@ -52,6 +60,8 @@ class WideSettings(RerankerConfig):
     """Counts of training facts: degrees, frequencies, shared neighbours."""
     linked: bool = False
     """Whether a training fact joins query and candidate; folds by pair teach that no answer is such (docs/wide.md)."""
+    answered: bool = True
+    """In `graph`, how many facts of the relation it answers; false hides whose place is still free (docs/wide.md)."""
     attention: Literal["cross", "independent"] = "cross"
     """independent lets a candidate see the query and itself alone: an ablation."""
     end_to_end: EndToEndConfig | None = None

@@ -9,61 +9,75 @@ import numpy as np
 import torch
 
 from cear.candidates import Lists
-from cear.core.types import NO_ENTITY, Candidates, Floats, Ints
+from cear.core.types import Candidates, Floats, Ints
 from cear.data import KnowledgeBase
-from cear.reranking.features import stage1_features
+from cear.reranking.features import known_flags, raw_scores, stage1_features
 from cear.reranking.reranker import STAGE1_INPUTS
 from cear.reranking.wide.config import WideSettings
-from cear.reranking.wide.graph import N_GRAPH, GraphFeatures
+from cear.reranking.wide.graph import ANSWERED, LINKED, NAMES, GraphFeatures
 from cear.reranking.wide.shared import Reals
 
 N_STAGE1, N_EXTRA = 3, 4
-GRAPH = "graph counts"  # the name of their group
+GRAPH, KNOWN = "graph counts", "known answers"  # the names of their groups
 
 
 def n_features(config: WideSettings, extra: int) -> int:
-    """How many features describe a candidate: Stage 1's log-probability, then what is not switched off."""
-    graph = (N_GRAPH + config.linked) * config.graph
-    return 1 + (N_STAGE1 - 1) * config.scores + N_EXTRA * extra * config.extra_scores + graph
+    """How many features describe a candidate, with so many retrievers beside Stage 1."""
+    return sum(_group_sizes(config, [str(number) for number in range(extra)]).values())
 
 
 def feature_groups(config: WideSettings, extra: Sequence[str]) -> dict[str, slice]:
     """The columns of each group of features, in the order in which `WideFeatures` has them."""
-    sizes = {STAGE1_INPUTS: n_features(config.model_copy(update={"graph": False}), 0)}
-    sizes |= dict.fromkeys(extra if config.extra_scores else (), N_EXTRA)
-    sizes |= {GRAPH: N_GRAPH + config.linked} if config.graph else {}
+    sizes = _group_sizes(config, extra)
     ends = np.cumsum([0, *sizes.values()]).tolist()
     return {name: slice(*span) for name, span in zip(sizes, pairwise(ends), strict=True)}
 
 
+def _group_sizes(config: WideSettings, extra: Sequence[str]) -> dict[str, int]:
+    """The columns of each group: Stage 1's, of which the first is always there, then what is not switched off."""
+    sizes = {STAGE1_INPUTS: N_STAGE1 if config.scores and config.list_inputs else 1}
+    sizes |= dict.fromkeys(extra if config.extra_scores else (), N_EXTRA if config.list_inputs else 1)
+    sizes |= {GRAPH: len(_counts_read(config))} if config.graph else {}
+    return sizes | ({KNOWN: 1} if config.flag_known else {})
+
+
+def _counts_read(config: WideSettings) -> list[int]:
+    """The places in `NAMES` of the counts that are read."""
+    left_out = ANSWERED * (not config.answered) + LINKED * (not config.linked)
+    return [place for place in range(len(NAMES)) if place not in left_out]
+
+
 class WideFeatures:
-    """The features of each candidate: what the retrievers say, as the lists have it, and counts of training facts.
+    """The features of each candidate: what the retrievers say, as the lists have it, and what training facts say.
 
     Lists of a held-out fold come from retrievers, and are counted on a graph, that never had the fold.
     """
 
     def __init__(self, seen: KnowledgeBase, config: WideSettings, *, device: torch.device | str = "cpu") -> None:
         """`device` is where the graph is looked at; features are arrays wherever that is."""
-        self._config = config
+        self._config, self._seen = config, seen
         self._graph: GraphFeatures | None = None
         if config.graph:
             self._graph = GraphFeatures(seen.facts("train"), seen.n_entities, seen.n_relations, device=device)
 
     def of(self, lists: Lists) -> Reals:
-        """The features, (list, candidate, feature): Stage 1's log-probability first; 0 where padded."""
-        stage1 = stage1_features(lists.candidates)
-        groups = [stage1 if self._config.scores else stage1[..., :1]]
-        if self._config.extra_scores:
-            groups += [_said_by(lists.candidates.entities, scores) for scores in np.moveaxis(lists.extra, -1, 0)]
+        """The features, (list, candidate, feature): Stage 1's log-probability, or its score, first; 0 where padded."""
+        config, found = self._config, lists.candidates
+        stage1 = stage1_features(found) if config.list_inputs else raw_scores(found)
+        groups = [stage1 if config.scores else stage1[..., :1]]
+        if config.extra_scores:
+            said = [_said_by(found.entities, scores) for scores in np.moveaxis(lists.extra, -1, 0)]
+            groups += said if config.list_inputs else [each[..., :1] for each in said]
         if self._graph is not None:
-            groups.append(self._graph.of(lists)[..., : N_GRAPH + self._config.linked])
+            groups.append(self._graph.of(lists)[..., _counts_read(config)])
+        if config.flag_known:
+            groups.append(known_flags(lists, self._seen))
         return np.concatenate(groups, axis=-1).astype(np.float32)
 
 
 def _said_by(entities: Ints, scores: Floats) -> Reals:
     """Score, log-probability, probability and log rank within the list, by a retriever beside Stage 1."""
-    raw = np.where(entities == NO_ENTITY, 0.0, scores)[..., None]
-    return np.concatenate([raw, _in_its_order(entities, scores)], axis=-1).astype(np.float32)
+    return np.concatenate([raw_scores(Candidates(entities, scores)), _in_its_order(entities, scores)], axis=-1)
 
 
 def _in_its_order(entities: Ints, scores: Floats) -> Floats:

@@ -26,7 +26,8 @@ NAMES = (
     "known answers of the query",
     "linked to the query's entity by some relation",
 )
-N_GRAPH = len(NAMES) - 1  # without the last, which folds by pair make say too much
+ANSWERED = (1, 2)  # places in `NAMES`: they show whose fact of the relation was taken out
+LINKED = (8,)  # folds by pair make it say too much
 
 
 class GraphFeatures:

@@ -17,7 +17,7 @@ class WideBatch:
     relation: Tensor  # (list,)
     query_text: Tensor | None  # (list, 2 text width): subject and relation
     candidate_text: Tensor | None  # (list, candidate, text width)
-    features: Tensor  # (list, candidate, feature): Stage 1's log-probability first
+    features: Tensor  # (list, candidate, feature): Stage 1's log-probability, or its score, first
     real: Tensor | None  # (list, candidate): False where padded; None where nothing is, which is faster
     query_vector: Tensor | None = None  # (list, vector width)
     candidate_vector: Tensor | None = None  # (list, candidate, vector width)
@@ -46,7 +46,7 @@ class Layer(nn.Module):
 
 
 class WideModel(nn.Module):
-    """Score = scaled Stage-1 log-probability + a head over a small transformer.
+    """Score = scaled Stage-1 log-probability, or score, + a head over a small transformer.
 
     The head starts at zero, so that an untrained model is Stage 1. Candidates have no positions: a list in another
     order has the same scores in that order.

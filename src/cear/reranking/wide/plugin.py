@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from cear.candidates import CandidatesConfig, Lists
 from cear.core.context import Context
@@ -32,6 +32,7 @@ class WideConfig(WideSettings):
 
     def refuse_lists(self, candidates: CandidatesConfig) -> None:
         """Refuse lists whose features would be computed by who has seen their answers, and vectors of several folds."""
+        super().refuse_lists(candidates)
         if not candidates.held_out:
             raise ValueError(
                 "reranker.kind: wide reads scores and counts, and those of facts that the retrievers have learned "
@@ -49,11 +50,6 @@ class WideConfig(WideSettings):
         del kb, k
         if self.text:
             load_encoder(self.encoder, download=context.download)
-
-    @property
-    def feature_settings(self) -> dict[str, Any]:
-        """Which groups of features there are."""
-        return self.model_dump(include={"scores", "extra_scores", "graph", "linked"})
 
     def features_of(self, lists: Lists, seen: KnowledgeBase) -> Floats:
         """What the retrievers say and counts of the training facts of `seen`, (list, candidate, feature)."""

@@ -73,6 +73,12 @@ class TestCompare:
         assert isinstance(done.exception, MismatchError)
         assert "evaluated on different queries: 'towns' test (24) and 'towns' valid (26)" in str(done.exception)
 
+    def test_records_of_two_protocols_are_refused(self, tmp_path: Path) -> None:
+        cear("evaluate", "runs/2", "--protocol", "care", "--json", tmp_path / "care.json")
+        done = cear("compare", "results/2.json", tmp_path / "care.json")
+        assert isinstance(done.exception, MismatchError)
+        assert "different protocols, 'ours' and 'care'" in str(done.exception)
+
     def test_a_record_without_ranks_is_refused(self, tmp_path: Path) -> None:
         record = json.loads(Path("results/2.json").read_text())
         del record["ranks"]

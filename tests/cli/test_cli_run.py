@@ -117,6 +117,16 @@ class TestRun:
         cear_("run", place / "towns.yaml", "--out", place / "run", "--json", tmp_path / "record.json")
         assert_shape(json.loads((tmp_path / "record.json").read_text()), split="test", queries=24)
 
+    def test_under_cares_protocol_its_record_stands_beside_ours(self, place: Path, cear_: Cear) -> None:
+        """Towns have one name each: what is left of the protocol is that training answers alone are filtered."""
+        done = cear_("run", place / "towns.yaml", "--out", place / "run", "--protocol", "care")
+        assert "CaRe's protocol, ties expected, 24 queries" in done.out
+        ours, care = (json.loads((place / "run" / f"{name}.json").read_text()) for name in ("test", "test-care"))
+        assert care["protocol"] == "care"
+        assert "protocol" not in ours
+        assert_shape(care, split="test", queries=24)
+        assert care["stage1"]["both"]["mrr"] < ours["stage1"]["both"]["mrr"]
+
     def test_several_seeds_are_runs_with_mean_and_spread(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
         done = cear_("run", place / "towns.yaml", "seed=[0, 1]", "stage1.epochs=1", "--out", tmp_path / "run")
         assert done.code == 0, done.err
@@ -141,6 +151,11 @@ class TestEvaluate:
 
     def test_the_tie_rule_is_a_choice(self, place: Path, cear_: Cear) -> None:
         assert "ties optimistic" in cear_("evaluate", place / "run", "--ties", "optimistic").out
+
+    def test_the_protocol_is_a_choice(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
+        cear_("evaluate", place / "run", "--protocol", "care", "--json", tmp_path / "care.json")
+        record = json.loads((tmp_path / "care.json").read_text())
+        assert record["stage1"] == open_run(place / "run").evaluate(protocol="care").summary()
 
     @pytest.mark.parametrize("option", ["--split=tset", "--ties=random"])
     def test_a_choice_that_there_is_not_lists_those_that_there_are(self, place: Path, cear_: Cear, option: str) -> None:

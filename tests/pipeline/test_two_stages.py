@@ -80,6 +80,16 @@ class TestRun:
         assert np.array_equal(one.gold, again.gold)
         assert one.summary() == again.summary()
 
+    def test_an_evaluation_under_cares_protocol_is_a_step_of_its_own(self, both: Run) -> None:
+        """That of ours has the key that it had before there was a choice."""
+        ours, care = (both.plan.evaluation("test", "expected", None, protocol) for protocol in ("ours", "care"))
+        assert {key for key in care.settings if key not in ours.settings} == {"protocol"}
+        measured = both.evaluate("test", protocol="care")
+        assert measured.before is not None
+        assert measured.before.protocol == measured.protocol == "care"
+        assert both.record(measured).as_json()["protocol"] == "care"
+        assert "protocol" not in both.record(both.evaluate("test")).as_json()
+
     def test_the_record_tells_both_stages_and_what_changed(self, both: Run) -> None:
         evaluation = both.evaluate("test")
         record = both.record(evaluation).as_json()

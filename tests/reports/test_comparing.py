@@ -58,6 +58,8 @@ def test_a_loss_counts_as_much_as_a_gain(worse):
 def test_systems_that_were_asked_differently_are_refused(worse, better):
     with pytest.raises(MismatchError, match="different tie rules"):
         compare_groups(worse, replace(better, ties="optimistic"))
+    with pytest.raises(MismatchError, match="different protocols, 'ours' and 'care'"):
+        compare_groups(worse, replace(better, protocol="care"))
 
 
 def drawn(table):

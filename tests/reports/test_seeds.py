@@ -55,11 +55,12 @@ def test_the_same_seed_twice_is_not_two_trainings(records):
         spread([records[0], records[0]])
 
 
-@pytest.mark.parametrize("change", ["settings", "split", "data"])
+@pytest.mark.parametrize("change", ["settings", "split", "data", "protocol"])
 def test_records_that_differ_in_more_than_their_seed_are_refused(records, change):
     first, second, _ = records
     settings = replace(second.provenance, config={"rank": 9, "seed": 1})
     data = replace(second.provenance, digest="other")
     others = {"settings": {"provenance": settings}, "split": {"split": "valid"}, "data": {"provenance": data}}
+    others["protocol"] = {"protocol": "care"}
     with pytest.raises(MismatchError, match="more than their seed"):
         spread([first, replace(second, **others[change])])

@@ -30,6 +30,14 @@ def test_an_evaluation_says_its_protocol(evaluation):
     text = " ".join(drawn(evaluation_table(evaluation)).split())
     assert "toy, test" in text
     assert "filtered, ties expected, 16 queries, 95 % intervals" in text
+    text = " ".join(drawn(evaluation_table(replace(evaluation, protocol="care"))).split())
+    assert "CaRe's protocol, ties expected, 16 queries, 95 % intervals" in text
+
+
+def test_a_record_of_another_protocol_says_so_in_its_row(evaluation, provenance, tmp_path):
+    care = replace(evaluation, protocol="care")
+    write_record(tmp_path / "a.json", Record.of(care, provenance, model="complex"), care)
+    assert "| toy (CaRe's protocol) |" in results_table(tmp_path)
 
 
 @pytest.fixture

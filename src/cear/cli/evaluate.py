@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cear.cli.console import PATIENCE, YES, console, loading, progress_bar
-from cear.core.types import Split, TieRule
+from cear.core.types import Protocol, Split, TieRule
+
+PROTOCOL = "How ranks are counted in an open knowledge base: care ranks clusters of mentions, as CaRe does."
 
 if TYPE_CHECKING:
     from cear.evaluation import Evaluation
@@ -19,6 +21,7 @@ def evaluate(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
     split: Annotated[Split, typer.Option(help="Which facts to ask for.")] = "test",
     ties: Annotated[TieRule, typer.Option(help="The rank of a gold that ties with others.")] = "expected",
+    protocol: Annotated[Protocol, typer.Option(help=PROTOCOL)] = "ours",
     facts: Annotated[
         int | None, typer.Option(min=1, help="Ask only for a fixed random sample of so many facts, two queries each.")
     ] = None,
@@ -38,7 +41,7 @@ def evaluate(
 
     limit = None if yes else PATIENCE
     finished = open_run(run, source=data, store=store, int8=int8, ranking_minutes=limit)
-    evaluation = finished.evaluate(split, ties=ties, facts=facts, progress=progress_bar)
+    evaluation = finished.evaluate(split, ties=ties, protocol=protocol, facts=facts, progress=progress_bar)
     show(evaluation, finished)
     completion = show_completion(finished) if split == "test" else None
     if json is not None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from cear.cli.console import PATIENCE, YES, console, progress_bar, resumable
-from cear.cli.evaluate import show, show_completion, show_cost
-from cear.core.types import Split
+from cear.cli.evaluate import PROTOCOL, show, show_completion, show_cost
+from cear.core.types import Protocol, Split
 
 if TYPE_CHECKING:
     from cear.config import RunConfig
@@ -41,6 +41,7 @@ def run(
     facts: Annotated[
         int | None, typer.Option(min=1, help="Evaluate on a fixed random sample of so many facts, two queries each.")
     ] = None,
+    protocol: Annotated[Protocol, typer.Option(help=PROTOCOL)] = "ours",
     json: Annotated[Path | None, typer.Option(help="Also write the test record (figures, provenance) here.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help=YES)] = False,
 ) -> None:
@@ -60,7 +61,7 @@ def run(
         one, place = settings.model_copy(update={"seed": seed}), _place(out, seed, settings.seeds)
         with resumable():
             finished = train(one, place, store=store, minutes=minutes, download=download, yes=yes)
-            records.append(measure(finished, facts, _place(json, seed, settings.seeds)))
+            records.append(measure(finished, facts, _place(json, seed, settings.seeds), protocol))
     show_spread(records)
 
 
@@ -82,17 +83,18 @@ def train(
     return run_pipeline(config, out, store=store, download=download, progress=progress_bar, **limits)
 
 
-def measure(finished: Run, facts: int | None, json: Path | None) -> Record:
+def measure(finished: Run, facts: int | None, json: Path | None, protocol: Protocol = "ours") -> Record:
     """Evaluate a run on test, or on valid where there is no test; show it, and write its record."""
     from cear.reports import write_record
 
     split: Split = "test" if len(finished.kb.facts("test")) else "valid"
-    evaluation = finished.evaluate(split, facts=facts, progress=progress_bar)
+    evaluation = finished.evaluate(split, protocol=protocol, facts=facts, progress=progress_bar)
     show(evaluation, finished)
     completion = show_completion(finished) if split == "test" else None
     show_cost(finished)
     record = finished.record(evaluation, facts=facts, completion=completion)
-    write_record(json or finished.folder / f"{split}.json", record, evaluation)
+    name = split if protocol == "ours" else f"{split}-{protocol}"  # beside the record that a run is compared by
+    write_record(json or finished.folder / f"{name}.json", record, evaluation)
     return record
 
 

@@ -20,6 +20,7 @@ Bools = npt.NDArray[np.bool_]
 Split = Literal["train", "valid", "test"]
 Side = Literal["head", "tail"]
 TieRule = Literal["expected", "optimistic", "pessimistic"]
+Protocol = Literal["ours", "care"]  # how ranks are counted where things have several mentions
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 SIDES: tuple[Side, ...] = get_args(Side)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from cear.core.errors import DataError
 from cear.core.progress import Progress, silent
-from cear.core.types import SPLITS, Ints, Queries, Ragged, Ranks, Split, TieRule
+from cear.core.types import SPLITS, Ints, Protocol, Queries, Ragged, Ranks, Split, TieRule
 from cear.data import KnowledgeBase, KnownAnswers, cardinalities
+from cear.evaluation.clusters import ByCluster, EntityClusters, Filter
 from cear.evaluation.evaluation import UNSEEN, Evaluation, Labels
 from cear.evaluation.leaks import find_leak_in_ranks, refuse_leaks
 from cear.evaluation.ranking import rank_under_filters
@@ -24,6 +26,7 @@ def evaluate(
     split: Split,
     *,
     ties: TieRule = "expected",
+    protocol: Protocol = "ours",
     which: Ints | None = None,
     refuse_leaking: bool = True,
     block: int | None = None,
@@ -34,11 +37,12 @@ def evaluate(
     `which` asks only for these facts of the split, by their places.
 
     So validation, which chooses models, never reads a test fact. In an open knowledge base the best-ranked
-    mention of the gold counts as the gold, and other known answers are filtered with all their mentions. Scores
-    that show the equal-score leak are refused with `LeakError`, or only reported in `Evaluation.leak`.
+    mention of the gold counts as the gold, and other known answers are filtered with all their mentions. The protocol
+    `care` ranks clusters of mentions, and filters training answers only. Scores that show the equal-score leak are
+    refused with `LeakError`, or only reported in `Evaluation.leak`.
     """
     start = time.perf_counter()
-    asked = Asked.of(kb, split, which)
+    asked = Asked.of(kb, split, which, protocol=protocol)
     ranks = rank_under_filters(scorer, asked.queries, asked.golds, asked.filters, block=block, progress=progress)
     return asked.evaluation(ranks, ties=ties, seconds=time.perf_counter() - start, refuse_leaking=refuse_leaking)
 
@@ -52,35 +56,55 @@ class Asked:
     queries: Queries
     gold: Ints  # (query,)
     golds: Ragged
+    clusters: EntityClusters | None = None
+    """What is ranked in the place of entities, under CaRe's protocol."""
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, split: Split, which: Ints | None = None) -> Asked:
+    def of(cls, kb: KnowledgeBase, split: Split, which: Ints | None = None, *, protocol: Protocol = "ours") -> Asked:
         """The questions of all facts, or of those at these places."""
-        queries, gold, golds = kb.queries(split), kb.gold(split), kb.gold_mentions(split)
+        clusters = EntityClusters.of(kb) if protocol == "care" else None
+        queries, gold = kb.queries(split), kb.gold(split)
+        golds = kb.gold_mentions(split) if clusters is None else clusters.mentions(gold)
         if which is not None:
             both = np.concatenate([which, which + len(queries) // 2])
             queries, gold, golds = queries[both], gold[both], golds.take(both)
         if not len(queries):
             raise DataError(f"{kb.name!r} has no {split} facts: there is nothing to evaluate.")
-        return cls(kb, split, queries, gold, golds)
+        return cls(kb, split, queries, gold, golds, clusters)
 
-    @property
+    @cached_property
     def known(self) -> KnownAnswers:
-        """What the filter removes: the answers of this split and of those before it, with all their mentions."""
-        return self.kb.known(*SPLITS[: SPLITS.index(self.split) + 1], mentions=True)
+        """What the filter removes, with all mentions: the answers of this split and of those before it.
+
+        Under CaRe's protocol the training answers.
+        """
+        return self._everything if self.clusters is None else self.clusters.with_mentions(self.kb.known("train"))
+
+    @cached_property
+    def _everything(self) -> KnownAnswers:
+        """The answers of this split and of those before it, with all their mentions."""
+        splits = SPLITS[: SPLITS.index(self.split) + 1]
+        if self.clusters is None:
+            return self.kb.known(*splits, mentions=True)
+        return self.clusters.with_mentions(self.kb.known(*splits))
 
     @property
-    def filters(self) -> dict[str, KnownAnswers | None]:
-        """What is removed from each of the rankings that an evaluation keeps."""
-        return {"ranks": self.known, "retrieved": None, "fresh": self.kb.known("train")}
+    def filters(self) -> dict[str, Filter]:
+        """What is removed from each of the rankings that an evaluation keeps, or looks for leaks in."""
+        lists: dict[str, Filter] = {"retrieved": None, "fresh": self.kb.known("train")}
+        if self.clusters is None:
+            return {"ranks": self.known, **lists}
+        return {"ranks": ByCluster(self.clusters, self.known), **lists, "known": self._everything}
 
     def evaluation(
         self, ranks: Mapping[str, Ranks], *, ties: TieRule, seconds: float, refuse_leaking: bool = True
     ) -> Evaluation:
         """The evaluation of a scorer that gave the golds these ranks, one for each of `filters`."""
-        others = _others(self.known, self.queries, self.golds)
+        others = _others(self._everything, self.queries, self.golds)
         strangers = self.kb.n_entities - self.golds.counts - others
-        leak = find_leak_in_ranks(ranks["retrieved"], ranks["ranks"], others, strangers)
+        # The leak is one of entities, whatever is ranked: all known answers filtered, each by its own score.
+        filtered = ranks["ranks" if self.clusters is None else "known"]
+        leak = find_leak_in_ranks(ranks["retrieved"], filtered, others, strangers)
         # A model may reproduce its training facts perfectly, and then they all tie, without a leak.
         if refuse_leaking and self.split != "train":
             refuse_leaks(leak)
@@ -99,6 +123,7 @@ class Asked:
             fresh=ranks["fresh"],
             leak=leak,
             seconds=seconds,
+            protocol="ours" if self.clusters is None else "care",
         )
 
 

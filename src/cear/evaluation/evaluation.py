@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cear.core.errors import MismatchError
-from cear.core.types import SIDES, Bools, Ints, Queries, Ragged, Ranks, Split, TieRule
+from cear.core.types import SIDES, Bools, Ints, Protocol, Queries, Ragged, Ranks, Split, TieRule
 from cear.data import CARDINALITIES
 from cear.evaluation.leaks import LeakReport
 from cear.evaluation.measures import STANDARD, Hits, Measure, Values, measure
@@ -36,7 +36,7 @@ class Evaluation:
     asks_head: Bools  # (query,)
     cardinality: Labels  # (query,), of the query's relation
     ranks: Ranks
-    """Filtered: other known answers removed."""
+    """Filtered: other known answers removed; under CaRe's protocol clusters are counted, not entities."""
     retrieved: Ranks
     """As Stage 1 retrieved them: nothing removed."""
     fresh: Ranks
@@ -50,6 +50,8 @@ class Evaluation:
     """Whether the list that was re-ranked holds the gold, (query,): their share is above every H@k within the list."""
     relations: Mapping[int, str] = field(default_factory=dict)
     """The user's names of the relations asked for, by number."""
+    protocol: Protocol = "ours"
+    """How `ranks` are counted."""
 
     def __post_init__(self) -> None:
         parts = (self.gold, self.golds, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)

@@ -54,6 +54,7 @@ def about(evaluation: Evaluation) -> dict[str, Any]:
         "data": evaluation.data,
         "split": evaluation.split,
         "ties": evaluation.ties,
+        **({} if evaluation.protocol == "ours" else {"protocol": evaluation.protocol}),
         "leak": {"queries": leak.queries, "checked": leak.checked, "marked": leak.marked},
         "seconds": evaluation.seconds,
         "stage1_seconds": None if before is None else before.seconds,
@@ -77,6 +78,7 @@ def from_frame(frame: pl.DataFrame, whole: Mapping[str, Any]) -> Evaluation:
         leak=LeakReport(**whole["leak"]),
         seconds=whole["seconds"],
         relations=_relations(frame),
+        protocol=whole.get("protocol", "ours"),
     )
     listed = frame["listed"].to_numpy() if "listed" in frame.columns else None
     if whole["stage1_seconds"] is None:

@@ -20,6 +20,7 @@ from cear.core.errors import ScoreError
 from cear.core.progress import Progress, silent
 from cear.core.types import Bools, Floats, Ints, Queries, Ragged, Ranks
 from cear.data import KnownAnswers
+from cear.evaluation.clusters import ByCluster, Filter
 from cear.evaluation.scores import ScoresEntities, checked_scores, finite, query_blocks, refuse_outsiders
 
 AnswersOfRow = Callable[[int], Ints]
@@ -60,7 +61,7 @@ def rank_all(
     progress: Progress = silent,
 ) -> Ranks:
     """The filtered rank of each gold, scored in blocks; the memory used does not grow with the queries."""
-    filters = {"known": known}
+    filters: dict[str, Filter] = {"known": known}
     return rank_under_filters(scorer, queries, gold, filters, block=block, progress=progress)["known"]
 
 
@@ -68,7 +69,7 @@ def rank_under_filters(
     scorer: ScoresEntities,
     queries: Queries,
     gold: Golds,
-    filters: Mapping[str, KnownAnswers | None],
+    filters: Mapping[str, Filter],
     *,
     block: int | None = None,
     progress: Progress = silent,
@@ -79,20 +80,31 @@ def rank_under_filters(
     """
     distinct, row = queries.distinct()
     order = np.argsort(row, kind="stable")  # the golds of a query stand together: its scores serve all of them
-    known = [None if each is None else each.of_queries(distinct) for each in filters.values()]
     golds = as_mentions(gold)
-    parts: list[list[Ranks]] = []
+    parts: list[dict[str, Ranks]] = []
     with progress("Ranking", len(queries)) as bar, torch.no_grad():
         for part in query_blocks(scorer, distinct, block):
-            first, last = part.start, part.stop
-            scores = checked_scores(scorer, distinct[first:last])
-            here = order[slice(*np.searchsorted(row[order], [first, last]))]
+            scores = checked_scores(scorer, distinct[part])
+            here = order[slice(*np.searchsorted(row[order], [part.start, part.stop]))]
             asked = golds.take(here)
             refuse_outsiders(asked.values, scores.shape[1])
-            answers = [_answers_of_row(each, first) for each in known]
-            parts.append(rank_rows(scores, row[here] - first, asked, answers))
+            parts.append(rank_block(scores, distinct[part], row[here] - part.start, asked, filters))
             bar.advance(len(here))
-    return {name: _reordered([part[i] for part in parts], order) for i, name in enumerate(filters)}
+    return {name: _reordered([part[name] for part in parts], order) for name in filters}
+
+
+def rank_block(
+    scores: Floats, queries: Queries, rows: Ints, golds: Ragged, filters: Mapping[str, Filter]
+) -> dict[str, Ranks]:
+    """The ranks of golds under each filter, each in its row of the scores of a block of distinct queries."""
+    of_entities = {name: each for name, each in filters.items() if not isinstance(each, ByCluster)}
+    known = [None if each is None else each.of_queries(queries).row for each in of_entities.values()]
+    ranks = dict(zip(of_entities, rank_rows(scores, rows, golds, known), strict=True))
+    for name, each in filters.items():
+        if isinstance(each, ByCluster):
+            answers = each.known.of_queries(queries).row
+            ranks[name] = rank_rows(each.clusters.best(scores), rows, golds, [answers])[0]
+    return ranks
 
 
 def rank_rows(scores: Floats, rows: Ints, golds: Ragged, filters: Sequence[AnswersOfRow | None]) -> list[Ranks]:
@@ -142,11 +154,6 @@ def as_mentions(gold: Golds) -> Ragged:
     if not golds.counts.all():
         raise ScoreError(f"The gold of query {int(golds.counts.argmin())} has no mention; expected at least one.")
     return golds
-
-
-def _answers_of_row(known: Ragged | None, first: int) -> AnswersOfRow | None:
-    """The look-up of known answers for a block whose first row is row `first` of `known`."""
-    return None if known is None else lambda row: known.row(first + row)
 
 
 def _reordered(parts: list[Ranks], order: Ints) -> Ranks:

@@ -5,7 +5,8 @@ from cear.pipeline.auditing import Audit, AuditPlan
 from cear.pipeline.finished import Run
 from cear.pipeline.measuring import BASELINES, CompletionEvaluation
 from cear.pipeline.newcomers import read_newcomers
-from cear.pipeline.opening import open_run, run
+from cear.pipeline.opening import lay_out, open_run, run
+from cear.pipeline.patience import in_words
 from cear.pipeline.plan import Plan
 from cear.pipeline.proposing import Completion
 
@@ -18,6 +19,8 @@ __all__ = [
     "CompletionEvaluation",
     "Plan",
     "Run",
+    "in_words",
+    "lay_out",
     "open_run",
     "read_newcomers",
     "run",

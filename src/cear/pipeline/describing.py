@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import nn
+
 from cear.pipeline.plan import Plan
 from cear.pipeline.stage1 import STAGE1
 
@@ -13,6 +15,7 @@ def details(plan: Plan) -> dict[str, Any]:
     step, settings = plan.stage1[STAGE1], plan.config.stage1
     training, spent = plan.training(step), plan.store.report(step).spent
     said = {"training_seconds": spent.seconds, "valid_mrr": training.best, **settings.details(training)}
+    said |= _parameters(plan.retrievers.first)
     return said if plan.config.reranker is None else said | {"reranker": _reranker_details(plan)}
 
 
@@ -32,4 +35,13 @@ def _reranker_details(plan: Plan) -> dict[str, Any]:
         "shortened": training["shortened"],
         "fusion": list(plan.ranker.fusion.weights),
         "int8": plan.int8,
+        **_parameters(plan.ranker.reranker),
     }
+
+
+def _parameters(stage: object) -> dict[str, int]:
+    """How many numbers a stage has learned, where it is, or has, a network."""
+    network = stage if isinstance(stage, nn.Module) else getattr(stage, "model", None)
+    if not isinstance(network, nn.Module):
+        return {}
+    return {"parameters": sum(weight.numel() for weight in network.parameters())}

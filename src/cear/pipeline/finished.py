@@ -14,7 +14,7 @@ from cear.completion import Counts
 from cear.config import RunConfig
 from cear.core.errors import ConfigError, DataError
 from cear.core.progress import Progress, silent
-from cear.core.types import Queries, RankedLists, Split, TieRule
+from cear.core.types import Protocol, Queries, RankedLists, Split, TieRule
 from cear.data import Judged, KnowledgeBase
 from cear.evaluation import Evaluation, read_ranks
 from cear.explaining import Reasons, explain
@@ -81,16 +81,18 @@ class Run:
         split: Split = "test",
         *,
         ties: TieRule = "expected",
+        protocol: Protocol = "ours",
         facts: int | None = None,
         progress: Progress = silent,
     ) -> Evaluation:
         """Filtered ranks of every query of a split, or of a fixed sample of its facts; `before` is Stage 1 alone.
 
-        An evaluation is a step like any other: asked for again, it is read.
+        The protocol `care` is that of CaRe, for open knowledge bases (docs/evaluation-protocol.md). An evaluation is a
+        step like any other: asked for again, it is read.
         """
         if not len(self.kb.facts(split)):
             raise DataError(f"{self.kb.name!r} has no {split} facts: there is nothing to evaluate.")
-        step = self.plan.evaluation(split, ties, facts, progress=progress)
+        step = self.plan.evaluation(split, ties, facts, protocol, progress=progress)
         return read_ranks(self.plan.store.get(step) / RANKS)
 
     def ask(
@@ -231,18 +233,25 @@ class Run:
         return [self.cost[key] if not store.has(step) else store.report(step) for key, step in chain.items()]
 
     def record(
-        self, evaluation: Evaluation, *, facts: int | None = None, completion: CompletionEvaluation | None = None
+        self,
+        evaluation: Evaluation,
+        *,
+        facts: int | None = None,
+        completion: CompletionEvaluation | None = None,
+        command: str | None = None,
     ) -> Record:
         """The figures of an evaluation with everything needed to make them again, and the cost of the whole chain.
 
-        Those of a completion stand beside it, where one is given.
+        Those of a completion stand beside it, where one is given. `command` makes the same; by default it is this
+        process's own.
         """
-        step = self.plan.evaluation(evaluation.split, evaluation.ties, facts)
+        step = self.plan.evaluation(evaluation.split, evaluation.ties, facts, evaluation.protocol)
         provenance = Provenance.collect(
             config=self.config.model_dump(),
             data=self.kb.name,
             digest=self.plan.kb.digest,
             steps=[report.as_json() for report in self.steps(step)],
+            command=command,
         )
         proposed = None if completion is None else completion.as_json()
         return Record.of(

@@ -36,7 +36,30 @@ def run(
     goes on from there, to the same result. `download` allows what is not on this machine to be fetched. A ranking that
     a slow retriever would need more than `ranking_minutes` for raises `TooSlow` before it starts.
     """
-    out, seed = Path(out), _one_seed(config)
+    limits = {"minutes": minutes, "ranking_minutes": ranking_minutes}
+    plan = lay_out(config, out, store=store, download=download, progress=progress, **limits)
+    out = Path(out)
+    plan.preflight()
+    remove_leftovers(out)
+    claim(out, config, plan.kb, plan.store.folder)
+    for step in plan.last:
+        plan.store.get(step)
+    finish(out, plan)
+    return Run(out, plan)
+
+
+def lay_out(
+    config: RunConfig,
+    out: Path | str,
+    *,
+    store: Path | str | None = None,
+    minutes: float | None = None,
+    download: bool = False,
+    ranking_minutes: float | None = None,
+    progress: Progress = silent,
+) -> Plan:
+    """The steps of a configuration, none of them made yet; the arguments are those of `run`."""
+    seed = _one_seed(config)
     use_threads(config.threads)
     kb = _load(config, config.data, download=download)
     _refuse_no_valid(kb)
@@ -49,15 +72,8 @@ def run(
         progress=progress,
         download=download,
     )
-    kept = Path(store) if store is not None else default_store(config, out)
-    plan = Plan(config, kb, Store(kept, context=context), context, ranking_minutes=ranking_minutes)
-    plan.preflight()
-    remove_leftovers(out)
-    claim(out, config, kb, kept)
-    for step in plan.last:
-        plan.store.get(step)
-    finish(out, plan)
-    return Run(out, plan)
+    kept = Path(store) if store is not None else default_store(config, Path(out))
+    return Plan(config, kb, Store(kept, context=context), context, ranking_minutes=ranking_minutes)
 
 
 def open_run(

@@ -13,7 +13,7 @@ from cear.core.context import Context
 from cear.core.devices import has_bf16
 from cear.core.files import read_json
 from cear.core.progress import Progress, silent
-from cear.core.types import Ints, Split, TieRule
+from cear.core.types import Ints, Protocol, Split, TieRule
 from cear.data import KnowledgeBase
 from cear.pipeline import making
 from cear.pipeline.completion_plan import CompletionPlan
@@ -92,12 +92,22 @@ class Plan(RetrieverPlan):
         settings = {"fusion": self.config.fusion, "version": 1}
         return Step("fusion", "fusion", settings, partial(making.fusion, self), (self.reranker, self.validation))
 
-    def evaluation(self, split: Split, ties: TieRule, facts: int | None, *, progress: Progress = silent) -> Step:
+    def evaluation(
+        self,
+        split: Split,
+        ties: TieRule,
+        facts: int | None,
+        protocol: Protocol = "ours",
+        *,
+        progress: Progress = silent,
+    ) -> Step:
         """The rank of every query of a split, or of a sample of its facts."""
         settings = {"split": split, "ties": ties, "facts": facts, "int8": self.int8, **self.ranker_settings}
         if split == "valid":
             settings |= self._chosen_by
-        make = partial(making.evaluation, self, split, ties, facts, progress)
+        if protocol != "ours":  # which was there before there was a choice: its evaluations keep their keys
+            settings |= {"protocol": protocol}
+        make = partial(making.evaluation, self, split, ties, facts, protocol, progress)
         return Step(f"evaluation on {split}", "evaluation", settings, make, self.system)
 
     @cached_property

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from cear.core.progress import Progress, silent
-from cear.core.types import Ints, Split, TieRule
+from cear.core.types import Ints, Protocol, Split, TieRule
 from cear.evaluation import Asked, Evaluation, sample_facts
 from cear.ranking.ranker import Ranker
 
@@ -16,6 +16,7 @@ def evaluate_ranker(
     split: Split,
     *,
     ties: TieRule = "expected",
+    protocol: Protocol = "ours",
     facts: int | None = None,
     among: Ints | None = None,
     seed: int = 0,
@@ -25,11 +26,12 @@ def evaluate_ranker(
 
     `among` leaves out all facts of the split but those at these places.
 
-    With a second stage, the evaluation of Stage 1 alone is its `before`.
+    With a second stage, the evaluation of Stage 1 alone is its `before`. The protocol `care` ranks clusters of
+    mentions, and filters training answers only.
     """
     start = time.perf_counter()
     which = among if facts is None else sample_facts(ranker.kb, split, facts, among=among, seed=seed)
-    asked = Asked.of(ranker.kb, split, which)
+    asked = Asked.of(ranker.kb, split, which, protocol=protocol)
     places = ranker.places(asked.queries, asked.golds, asked.filters, progress=progress)
     before = asked.evaluation(places.ranks, ties=ties, seconds=time.perf_counter() - start)
     if places.lists is None:

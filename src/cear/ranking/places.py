@@ -11,6 +11,7 @@ from cear.candidates import Lists, joined
 from cear.core.errors import ScoreError
 from cear.core.types import NO_ENTITY, Bools, Floats, Ints, Queries, Ragged, Ranks
 from cear.data import KnownAnswers
+from cear.evaluation import EntityClusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,10 @@ class Places:
     lists: Lists | None
     """What Stage 2 reads; None where there is no second stage."""
     listed_scores: Floats | None
-    """Stage 1's scores of the listed, (query, candidate), by the same computation as those of the golds."""
+    """Stage 1's scores of the listed, (query, candidate), by the same computation as those of the golds; where clusters
+    are ranked, of the best mention of their clusters."""
+    clusters: EntityClusters | None = None
+    """What is ranked in the place of entities, if not these."""
 
     @classmethod
     def concat(cls, parts: Sequence[Places], queries: Queries, golds: Ragged, back: Ints) -> Places:
@@ -40,14 +44,16 @@ class Places:
             np.concatenate([part.gold_scores for part in parts])[back],
             joined(lists)[back] if lists else None,
             np.concatenate(scores)[back] if scores else None,
+            parts[0].clusters,
         )
 
     def after(self, final_scores: Floats, known: KnownAnswers, *, name: str = "ranks") -> Ranks:
         """The filtered ranks when the lists are ordered by these scores; `known` is what the filter `name` removes."""
         assert self.lists is not None
         assert self.listed_scores is not None
+        stage1 = self.gold_scores, self.listed_scores
         return rank_in_lists(
-            self.lists, final_scores, self.golds, known, self.ranks[name], (self.gold_scores, self.listed_scores)
+            self.lists, final_scores, self.golds, known, self.ranks[name], stage1, clusters=self.clusters
         )
 
     @property
@@ -65,17 +71,24 @@ def rank_in_lists(
     known: KnownAnswers,
     outside: Ranks,
     stage1: tuple[Floats, Floats],
+    *,
+    clusters: EntityClusters | None = None,
 ) -> Ranks:
     """The filtered rank of each gold: within its list by `scores`, or behind its list as Stage 1 ranked it.
 
     Nothing is dropped: a gold that its list lacks keeps its Stage-1 rank, `outside`, behind whoever got into the list
     from below it or from a tie with it. Of several mentions of a gold the best counts. `stage1` are Stage 1's scores
     of the golds, (query,), and of the listed, (query, candidate).
+
+    With `clusters` each competes once, by the best mention that the list has. Stage 1's score of a listed entity is
+    then that of its cluster's best mention, listed or not: it is where `outside` has counted the cluster.
     """
     entities = lists.candidates.entities
     _refuse_bad_scores(scores, entities)
     is_gold = golds.contains(entities)
     competes = (entities != NO_ENTITY) & ~is_gold & ~known.of_queries(lists.queries).contains(entities)
+    if clusters is not None:
+        competes &= clusters.leads(entities, scores)
     found = is_gold.any(axis=1)
     best = np.max(scores, axis=1, where=is_gold, initial=-np.inf, keepdims=True)
     above, tied = ((competes & mark).sum(axis=1) for mark in (scores > best, scores == best))

@@ -26,9 +26,9 @@ from cear.candidates import (
 )
 from cear.core.blocks import blocks
 from cear.core.progress import Progress, silent
-from cear.core.types import NO_ENTITY, SPLITS, Bools, Floats, Ints, Queries, Ragged, RankedLists, Ranks, Split
+from cear.core.types import NO_ENTITY, SPLITS, Bools, Floats, Ints, Queries, Ragged, RankedLists, Split
 from cear.data import KnowledgeBase, KnownAnswers
-from cear.evaluation import as_mentions, checked_scores, rank_rows
+from cear.evaluation import Filter, as_mentions, checked_scores, rank_block, ranked_clusters
 from cear.ranking.places import Places
 from cear.ranking.reading import Reading
 from cear.reranking import STAGE2_ALONE, Fusion, Reranker
@@ -127,7 +127,7 @@ class Ranker:
         self,
         queries: Queries,
         gold: Ints | Ragged,
-        filters: Mapping[str, KnownAnswers | None],
+        filters: Mapping[str, Filter],
         *,
         with_lists: bool = False,
         progress: Progress = silent,
@@ -153,20 +153,23 @@ class Ranker:
         queries: Queries,
         rows: Ints,
         golds: Ragged,
-        filters: Mapping[str, KnownAnswers | None],
+        filters: Mapping[str, Filter],
         *,
         with_lists: bool,
     ) -> Places:
         """The places of golds, each of the query in its row of a block of distinct queries."""
         scored = self.retrievers.score_block(queries)
         scores = self._all_scores(scored[0], queries)
-        known = [None if each is None else each.of_queries(queries).row for each in filters.values()]
-        ranks: list[Ranks] = rank_rows(scores, rows, golds, known)
+        ranks = rank_block(scores, queries, rows, golds, filters)
         best = np.maximum.reduceat(scores[rows[golds.rows], golds.values], golds.offsets[:-1])
         lists = self.lists(queries, scored) if with_lists else None
-        listed = None if lists is None else AllScores(scores, queries).of(lists.candidates.entities)[rows]
-        named = dict(zip(filters, ranks, strict=True))
-        return Places(queries[rows], golds, named, best, None if lists is None else lists[rows], listed)
+        if lists is None:
+            return Places(queries[rows], golds, ranks, best, None, None)
+        clusters, entities = ranked_clusters(filters), lists.candidates.entities
+        if clusters is not None:
+            scores, entities = clusters.best(scores), clusters.firsts(entities)
+        listed = AllScores(scores, queries).of(entities)
+        return Places(queries[rows], golds, ranks, best, lists[rows], listed[rows], clusters)
 
     def _all_scores(self, scored: Scored, queries: Queries) -> Floats:
         """Stage 1's scores of all entities: those at hand, or asked for."""

@@ -44,6 +44,8 @@ class Record:
     """What both sides together were meant to reach, by measure."""
     completion: Mapping[str, Any] = field(default_factory=dict)
     """What became of the proposals of a calibrated run; empty for others."""
+    protocol: str = "ours"
+    """How ranks are counted; a record of ours does not say it."""
 
     @classmethod
     def of(
@@ -77,6 +79,7 @@ class Record:
             reranking=_reranking(evaluation, after) if second else {},
             target=target or {},
             completion=completion or {},
+            protocol=evaluation.protocol,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -96,6 +99,7 @@ class Record:
             "leak",
         )
         values = {key: getattr(self, key) for key in first}
+        values |= {} if self.protocol == "ours" else {"protocol": self.protocol}
         values |= {"details": clean(self.details), "target": dict(self.target)}
         values |= {"completion": dict(self.completion)} if self.completion else {}
         return values | {"provenance": self.provenance.as_json()}

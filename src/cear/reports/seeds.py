@@ -66,10 +66,11 @@ def _refuse_unlike(records: Sequence[Record]) -> None:
     if None in seeds or len(set(seeds)) < len(seeds):
         raise MismatchError(f"A spread needs records of different seeds, but these have {seeds}.")
     if any(_without_seed(record) != _without_seed(records[0]) for record in records):
-        raise MismatchError("The records differ in more than their seed: data, split, tie rule or settings.")
+        raise MismatchError("The records differ in more than their seed: data, split, tie rule, protocol or settings.")
 
 
 def _without_seed(record: Record) -> tuple[Any, ...]:
     """Everything that must be alike."""
     settings = {key: value for key, value in record.provenance.config.items() if key != "seed"}
-    return record.data, record.provenance.digest, record.split, record.queries, record.ties, record.model, settings
+    rules = record.split, record.queries, record.ties, record.protocol
+    return record.data, record.provenance.digest, *rules, record.model, settings

@@ -14,13 +14,20 @@ from cear.ranking import confusion
 from cear.reports.records import final, read_records
 
 HEADINGS = {"mrr": "MRR", "hits@1": "H@1", "hits@3": "H@3", "hits@10": "H@10", "hits@50": "H@50"}
-NOT_SHOWN = ("training_seconds", "best_epoch", "valid_mrr")  # details that have a column, or say little beside it
+PROTOCOLS = {"ours": "filtered", "care": "CaRe's protocol"}  # by what `ranks` are counted
+NOT_SHOWN = (
+    "training_seconds",
+    "best_epoch",
+    "valid_mrr",
+    "parameters",
+)  # details that have a column, or say little beside it
 RESULTS = ("mrr", "hits@1", "hits@3", "hits@10")
 
 
 def evaluation_table(evaluation: Evaluation, *, title: str | None = None) -> Table:
     """The measures of both sides, of head and of tail queries, each with its 95 % interval; both stages if two."""
-    rule = f"filtered, ties {evaluation.ties}, {len(evaluation.queries):,} queries, 95 % intervals"
+    protocol, queries = PROTOCOLS[evaluation.protocol], f"{len(evaluation.queries):,} queries"
+    rule = f"{protocol}, ties {evaluation.ties}, {queries}, 95 % intervals"
     table = Table(title=escape(title or f"{evaluation.data}, {evaluation.split}"), caption=rule)
     table.add_column("queries")
     for each in STANDARD:
@@ -79,7 +86,9 @@ def results_table(folder: Path, *, links: str = "../results") -> str:
 
 def _row(record: Mapping[str, Any], link: str) -> list[str]:
     both = final(record)["both"]
-    data = record["data"] if record["split"] == "test" else f"{record['data']} ({record['split']})"
+    notes = [] if record["split"] == "test" else [record["split"]]
+    notes += [] if record.get("protocol", "ours") == "ours" else [PROTOCOLS[record["protocol"]]]
+    data = f"{record['data']} ({', '.join(notes)})" if notes else record["data"]
     name = f"[{PurePosixPath(link).stem}]({link})"
     figures = [f"{record['queries']:,}", *(f"{both[each]:.3f}" for each in RESULTS)]
     return [data, name, _model(record), *figures, _gain(record), _seconds(record), _target(record)]

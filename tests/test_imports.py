@@ -28,7 +28,7 @@ ROOMS = (
     "reports",
     "serving",
 )
-ROOF = ("config", "pipeline", "cli")
+ROOF = ("config", "pipeline", "study", "cli")
 HOUSE = FLOOR + ROOMS + ROOF  # each may import from those before it, and from itself
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

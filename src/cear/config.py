@@ -80,7 +80,7 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
     """The configuration in a YAML file, with `stage1.rank=64`-like overrides on top.
 
     A file may say only what differs from another, its `base`, and hold `sizes`: changes under a name, of which
-    `size=NAME` takes one (docs/configurations.md).
+    `size=NAME` takes one (docs/study.md).
     """
     overrides = [*overrides]
     values = _read(path, ())

@@ -10,7 +10,7 @@ import typer
 from rich.logging import RichHandler
 from rich.markup import escape
 
-from cear.cli import ask, audit, compare, complete, data, demo, evaluate, export, judge, results, run
+from cear.cli import ask, audit, compare, complete, data, demo, evaluate, export, judge, reproduce, results, run
 from cear.cli.console import console, errors
 from cear.core.errors import CearError, OutOfTime
 
@@ -34,6 +34,7 @@ app.command("judge", no_args_is_help=True)(judge.judge)
 app.command("audit", no_args_is_help=True)(audit.audit)
 app.command("compare", no_args_is_help=True)(compare.compare)
 app.command("export", no_args_is_help=True)(export.export)
+app.command("reproduce")(reproduce.reproduce)
 app.command("results")(results.results)
 app.add_typer(data.app, name="data")
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cear.cli.console import console
-
-if TYPE_CHECKING:
-    from cear.reports import Loaded
 
 
 def results(
@@ -32,16 +28,9 @@ def results(
     if not check:
         console.print(results_table(folder), soft_wrap=True, markup=False, highlight=False)
         return
+    from cear.study import load_settings
+
     checks = list(check_records(folder, load_settings))
     console.print(checks_table(checks, folder))
     if any(each.changed for each in checks):
         raise typer.Exit(1)
-
-
-def load_settings(path: Path, overrides: Sequence[str]) -> Loaded:
-    """A configuration file with overrides: all settings, and those it writes itself."""
-    from cear.config import load_config
-    from cear.reports import Loaded
-
-    config = load_config(path, overrides)
-    return Loaded(config.model_dump(), config.model_dump(exclude_unset=True))

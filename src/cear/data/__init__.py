@@ -12,7 +12,7 @@ from cear.data.mentions import Mentions
 from cear.data.reading import load, read
 from cear.data.relation_shapes import CARDINALITIES, Cardinality, cardinalities
 from cear.data.report import Reading, ReadReport
-from cear.data.sources import cache_root, is_named
+from cear.data.sources import cache_root, is_here, is_named
 from cear.data.vocabulary import Vocabulary
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "cardinalities",
     "check",
     "check_source",
+    "is_here",
     "is_named",
     "judged_of",
     "load",

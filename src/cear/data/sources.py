@@ -39,6 +39,15 @@ def is_named(source: str) -> bool:
     return source.lower() in NAMED
 
 
+def is_here(source: str) -> bool:
+    """Whether there is something to read behind a name or a path, without a download."""
+    try:
+        find_source(source)
+    except (DataError, UnknownName):
+        return False
+    return True
+
+
 def find_source(source: str | Path, *, like: str | None = None, download: bool = False) -> Source:
     """The path behind a name or a path. A text that is a name wins over a file so called: write ./demo.
 

@@ -1,0 +1,77 @@
+"""`cear reproduce`: the paper's tables and figures, made and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cear.cli.console import console, errors, loading, progress_bar, resumable
+
+if TYPE_CHECKING:
+    from cear.study import Cell, Making
+
+
+def reproduce(
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="Labels of tables and figures, as in the paper; all by default.")
+    ] = None,
+    size: Annotated[str, typer.Option(help="cpu: the stated slices of this repository; paper: its own size.")] = "cpu",
+    out: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("results/study"),
+    store: Annotated[Path | None, typer.Option(help="Where steps are kept; default: your cache.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="Stop a training after so many minutes, all saved, with exit code 3.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=10, help="Seeds of a cell that costs less than an hour.")] = 3,
+    draw: Annotated[bool, typer.Option("--draw", help="Draw what there is, and make nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made, and what it costs.")] = False,
+    download: Annotated[bool, typer.Option("--download", help="Fetch data and encoders that are not here.")] = False,
+) -> None:
+    """Make what is missing of the paper's tables and figures, and write them as Markdown, LaTeX and one HTML page.
+
+    A cell is a configuration, and is made by the command in its header; what an earlier run has kept is reused, what
+    was interrupted goes on, and what has a record is not made again. Run it in the repository.
+
+    Example: `cear reproduce ckg headtail`, `cear reproduce --size paper --dry-run`
+    """
+    with loading():
+        from cear import study
+
+    chosen = study.parts(tables or [])
+    cells = [cell for cell in study.cells(chosen, size) if download or told_if_absent(cell)]
+    if dry_run:
+        console.print(study.plan_table(study.estimates(cells)))
+        return
+    if not draw:
+        with resumable():
+            making = study.Making(store, minutes, download, progress_bar)
+            make(cells, making, seeds)
+            for experiment in dict.fromkeys(each for part in chosen for each in part.experiments):
+                experiment.make(making, f"cear reproduce {' '.join(tables or [])}".rstrip())
+    study.write_study(out / size, chosen, size)
+    console.print(f"Written: {out / size}/study.html, .md, .tex", highlight=False)
+
+
+def told_if_absent(cell: Cell) -> bool:
+    """Whether the data of a cell is here; if not, it is said."""
+    from cear.data import is_here
+
+    there = is_here(cell.settings.data)
+    if not there:
+        errors.print(f"Left out, its data is not here: {cell.name}", highlight=False, markup=False)
+    return there
+
+
+def make(cells: list[Cell], making: Making, seeds: int) -> None:
+    """Make the cells that have no record, first with one seed, then the cheap ones with all."""
+    from cear.study import missing, seeds_of
+
+    _make_all(missing(cells), making)
+    _make_all(missing(seeded for cell in cells for seeded in seeds_of(cell, range(seeds))), making)
+
+
+def _make_all(cells: list[Cell], making: Making) -> None:
+    for place, cell in enumerate(cells, start=1):
+        console.print(f"{place} of {len(cells)}: {cell.command}", highlight=False, markup=False, soft_wrap=True)
+        making.make(cell)

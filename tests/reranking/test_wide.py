@@ -22,6 +22,7 @@ from cear.pipeline import Run, open_run, run
 from cear.reranking import Upstream, WideConfig, WideReranker, train_phases
 from cear.reranking.wide.features import n_features
 from cear.reranking.wide.graph import NAMES, GraphFeatures
+from cear.reranking.wide.model import Layer
 from cear.retrieval import ComplExConfig, RowsConfig, RuleRetriever, RuleSettings, Scorer, learn_rules
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -127,6 +128,30 @@ class TestScores:
         assert reranker.rerank(lists).shape == (len(lists), 6)
         assert any("text" in name for name, _ in reranker.model.named_parameters()) == (group != "text")
         assert (whole.feature_settings == without.feature_settings) == (group == "text")
+
+
+class TestAttention:
+    def test_it_is_what_the_network_weighs_values_with(self) -> None:
+        """Values that are the rows of a unit matrix come out as the weights themselves."""
+        torch.manual_seed(0)
+        layer, tokens = Layer(WideConfig(width=8, heads=2, dropout=0.0)), torch.randn(3, 5, 8)
+        q, k, v = layer.query_key_value(layer.before_attention(tokens)).unflatten(-1, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+        expected = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        torch.testing.assert_close(layer.attention(tokens, None) @ v, expected)
+
+    def test_everybody_looks_at_everybody_real(self, reranker_of: Make, lists: Lists) -> None:
+        entities = lists.candidates.entities.copy()
+        entities[0, -1] = NO_ENTITY
+        found = reranker_of().attention(replace(lists, candidates=Candidates(entities, lists.candidates.scores)))
+        assert found.shape == (2, len(lists), 2, 7, 7)  # layers, lists, heads, the query and six candidates
+        np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-5)
+        assert (found[:, 0, :, :, -1] == 0).all()
+        assert (found[:, 0, :, :, :-1] > 0).all()
+
+    def test_alone_a_candidate_looks_at_the_query_and_itself(self, reranker_of: Make, lists: Lists) -> None:
+        found = reranker_of(attention="independent").attention(lists)
+        both = found[..., 0] + np.diagonal(found, axis1=-2, axis2=-1)
+        np.testing.assert_allclose(both[..., 1:], 1, rtol=1e-5)  # the query itself has but one place to look at
 
 
 class TestVectors:

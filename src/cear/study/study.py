@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from cear.core.errors import UnknownName
-from cear.reports import Bars, Curve, Page, Table, write_page
-from cear.study import figures, given_away, protocols, tables
+from cear.reports import Bars, Curve, Heat, Page, Table, write_page
+from cear.study import deciding, figures, given_away, protocols, tables
 from cear.study.attending import QUESTIONS, attention_table, known_answers_table
 from cear.study.cells import Cell
 from cear.study.costs import costs
 from cear.study.experiments import Experiment
 from cear.study.leaking import LEAKS, leak_table
+from cear.study.picture import EXAMPLE, example_heat
 from cear.study.published import FB, OLP, WN
 from cear.study.records import Records
 from cear.study.tables import ABLATION, ALL, BEST, CKG, CLOSED, KS, OKG, OPEN, STAGE1, System, ablation_cell, k_cell
@@ -30,7 +31,7 @@ class Part:
     label: str
     cells: tuple[Cell, ...]
     """Whose records it shows."""
-    drawings: tuple[Callable[[Records], Table | Bars | Curve], ...]
+    drawings: tuple[Callable[[Records], Table | Bars | Curve | Heat], ...]
     experiments: tuple[Experiment, ...] = ()
     """What is found out about its cells when they are made."""
 
@@ -73,9 +74,10 @@ PARTS = {
         Part(
             "attention",
             tuple(arm for question in QUESTIONS for arm in question.arms),
-            (attention_table, known_answers_table),
-            QUESTIONS,
+            (attention_table, known_answers_table, example_heat),
+            (*QUESTIONS, EXAMPLE),
         ),
+        Part("deciding", deciding.CELLS, (deciding.changes_table, deciding.groups_table)),
         Part("leak", (), (leak_table,), LEAKS),
         Part("given_away", given_away.CELLS, (given_away.given_away,)),
         Part("care", protocols.CELLS, (protocols.both_protocols,)),

@@ -37,12 +37,22 @@ class Layer(nn.Module):
 
     def forward(self, tokens: Tensor, visible: Tensor | None) -> Tensor:
         """The next states, (list, token, width); `visible` says who may see whom, None that all see all."""
-        parts = self.query_key_value(self.before_attention(tokens)).unflatten(-1, (3, self.heads, -1))
-        q, k, v = parts.permute(2, 0, 3, 1, 4)  # (list, head, token, width of a head) each
+        q, k, v = self._query_key_value(tokens)
         seen = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=visible).transpose(1, 2).flatten(2)
         tokens = tokens + self.dropout(self.seen(seen))
         states: Tensor = tokens + self.dropout(self.hidden(self.before_hidden(tokens)))
         return states
+
+    def attention(self, tokens: Tensor, visible: Tensor | None) -> Tensor:
+        """softmax(q k / √width), (list, head, seeing, seen): what `forward` weighs values with, and never holds."""
+        q, k, _ = self._query_key_value(tokens)
+        weights: Tensor = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+        return (weights if visible is None else weights.masked_fill(~visible, -torch.inf)).softmax(-1)
+
+    def _query_key_value(self, tokens: Tensor) -> Tensor:
+        """Queries, keys and values, (3, list, head, token, width of a head)."""
+        parts: Tensor = self.query_key_value(self.before_attention(tokens)).unflatten(-1, (3, self.heads, -1))
+        return parts.permute(2, 0, 3, 1, 4)
 
 
 class WideModel(nn.Module):
@@ -82,6 +92,25 @@ class WideModel(nn.Module):
 
     def forward(self, batch: WideBatch) -> Tensor:
         """The score of each candidate, (list, candidate)."""
+        tokens = self._tokens(batch)
+        visible = self._visible(batch.real, tokens)
+        for layer in self.layers:
+            tokens = layer(tokens, visible)
+        change: Tensor = self.head(tokens[:, 1:]).squeeze(-1)
+        return self.scale * batch.features[..., 0] + change
+
+    def attention(self, batch: WideBatch) -> Tensor:
+        """Who looks at whom, (layer, list, head, seeing, seen): the query first, then the candidates."""
+        tokens = self._tokens(batch)
+        visible, found = self._visible(batch.real, tokens), []
+        for layer in self.layers:
+            assert isinstance(layer, Layer)
+            found.append(layer.attention(tokens, visible))
+            tokens = layer(tokens, visible)
+        return torch.stack(found)
+
+    def _tokens(self, batch: WideBatch) -> Tensor:
+        """One token for the query and one for each candidate, (list, token, width)."""
         query: Tensor = self.relation(batch.relation) + self.kind[0]
         candidates: Tensor = self.features((batch.features - self.mean) / self.deviation) + self.kind[1]
         candidates = candidates + query.unsqueeze(1)  # which relation is asked for decides what a feature means
@@ -96,12 +125,7 @@ class WideModel(nn.Module):
             )
             query = query + self.query_vector(asked)
             candidates = candidates + self.candidate_vector(torch.cat([found, found * asked.unsqueeze(1)], -1))
-        tokens = torch.cat([query.unsqueeze(1), candidates], 1)
-        visible = self._visible(batch.real, tokens)
-        for layer in self.layers:
-            tokens = layer(tokens, visible)
-        change: Tensor = self.head(tokens[:, 1:]).squeeze(-1)
-        return self.scale * batch.features[..., 0] + change
+        return torch.cat([query.unsqueeze(1), candidates], 1)
 
     def _visible(self, real: Tensor | None, tokens: Tensor) -> Tensor | None:
         """Who may see whom, (list, 1, seeing, seen): nobody sees padding; None where all see all, which is faster."""

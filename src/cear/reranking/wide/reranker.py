@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cear.candidates import Lists
 from cear.core.context import Context
-from cear.core.devices import device_of, tensor
+from cear.core.devices import array, device_of, tensor
 from cear.core.errors import ConfigError, UnknownName
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, Floats
@@ -142,6 +142,11 @@ class WideReranker(LearnedReranker):
             batch = self._batch(lists, features)
             scores: Tensor = self.model(batch if self._hide is None else self._hide(batch))
         return scores
+
+    @torch.inference_mode()
+    def attention(self, lists: Lists) -> Floats:
+        """Who looks at whom in each list, (layer, list, head, seeing, seen): the query first, then the candidates."""
+        return array(self.model.attention(self._batch(lists, self.features(lists))))
 
     def _batch(self, lists: Lists, features: Floats) -> WideBatch:
         device, padded = device_of(self.model), lists.candidates.entities == NO_ENTITY

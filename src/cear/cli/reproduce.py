@@ -39,7 +39,7 @@ def reproduce(
         from cear import study
 
     chosen = study.parts(tables or [])
-    cells = [cell for cell in study.cells(chosen, size) if download or told_if_absent(cell)]
+    cells = [cell for cell in study.cells(chosen, size) if draw or download or told_if_absent(cell)]
     if dry_run:
         console.print(study.plan_table(study.estimates(cells)))
         return

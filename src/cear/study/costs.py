@@ -35,7 +35,8 @@ def costs(label: str, data: Sequence[str], records: Records) -> Table:
             for say, paper in zip(says, _printed(each, place), strict=True)
         ]
         rows.append(Row(row, tuple(entries), ours=True))
-    return Table(label, "Parameters and times", columns, tuple(rows), NOTES)
+    title = f"Parameters and times, {', '.join(NAMES[each] for each in data)}"
+    return Table(label, title, columns, tuple(rows), NOTES)
 
 
 def _printed(data: str, place: int) -> Sequence[str | None]:

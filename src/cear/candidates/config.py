@@ -7,10 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PositiveInt, StringConstraints, model_validator
 
+from cear.core.names import IDENTIFIER, LONGEST
 from cear.core.settings import Settings
 from cear.retrieval import AnyRetriever
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=64)]
+Name = Annotated[str, StringConstraints(pattern=IDENTIFIER, max_length=LONGEST)]
 
 
 class CrossfitConfig(Settings):
@@ -76,9 +77,13 @@ class CandidatesConfig(Settings):
         return self
 
     @model_validator(mode="after")
-    def _stage1_is_taken(self) -> Self:
+    def _names_are_free(self) -> Self:
         if "stage1" in self.extra_retrievers:
             raise ValueError("extra_retrievers: stage1 is what the first retriever is called; take another name")
+        if "lists" in self.extra_retrievers and self.lists is not None:
+            raise ValueError(
+                "extra_retrievers: lists is what a run calls the file of candidates.lists; take another name"
+            )
         return self
 
     @model_validator(mode="after")

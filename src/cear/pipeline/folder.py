@@ -41,7 +41,7 @@ def refuse_unfinished(folder: Path, plan: Plan, about: dict[str, Any]) -> None:
             "make. Run its command again: whatever has not changed is reused."
         )
     raise MismatchError(
-        f"{folder} holds no finished run: its {step.name} is no longer in {plan.store.folder}. "
+        f"{folder} holds no finished run: its {step.name} is no longer in {about['store'] or plan.store.folder}. "
         "Name the store that has it (--store), or run the same `cear run` again."
     )
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cear.core.errors import DataError
+from cear.core.names import beside
 from cear.core.types import Bools
 from cear.evaluation import MRR, Difference, Evaluation, compare, read_ranks
 from cear.reports.records import final, read_record
@@ -91,7 +92,7 @@ def open_ranks(path: Path) -> Evaluation:
             f"{path} does not hold the rank of every query: it was written before records did. "
             f"Make it again: {record.get('provenance', {}).get('command', 'cear evaluate RUN --json FILE')}"
         )
-    evaluation = read_ranks(path.parent / record["ranks"])
+    evaluation = read_ranks(beside(path, record["ranks"]))
     _refuse_other_figures(path, record, evaluation)
     return evaluation
 

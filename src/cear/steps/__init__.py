@@ -2,6 +2,6 @@
 
 from cear.steps.meter import Meter, Spent
 from cear.steps.step import Step, StepReport
-from cear.steps.store import Store
+from cear.steps.store import Store, holds_steps
 
-__all__ = ["Meter", "Spent", "Step", "StepReport", "Store"]
+__all__ = ["Meter", "Spent", "Step", "StepReport", "Store", "holds_steps"]

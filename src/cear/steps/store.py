@@ -21,6 +21,7 @@ from cear import __version__
 from cear.core.context import Context
 from cear.core.files import read_json, write_json
 from cear.core.machine import checkout
+from cear.core.names import identifier
 from cear.steps.meter import Meter, Spent
 from cear.steps.step import SCHEMA, Step, StepReport
 from cear.training import Workers
@@ -62,13 +63,13 @@ class Store:
         return self.reports[step.key]
 
     def _find(self, step: Step) -> Path | None:
-        places = (root / step.kind / step.key[:32] for root in (self.folder, *self._others))
+        places = (_place(root, step) for root in (self.folder, *self._others))
         return next((place for place in places if _is_whole(place, step)), None)
 
     def _made(self, step: Step) -> Path:
         for each in step.inputs:
             self.get(each)
-        place = self.folder / step.kind / step.key[:32]
+        place = _place(self.folder, step)
         place.parent.mkdir(parents=True, exist_ok=True)
         workers = Workers(cpu=self._context.device == "cpu")
         with _lock(place, step) if workers.is_main else nullcontext():
@@ -112,6 +113,16 @@ class Store:
         date = datetime.now(UTC).isoformat(timespec="seconds")
         device = "cpu" if step.on_cpu else self._context.device
         return StepReport(step.name, step.kind, step.key, spent, device, __version__, commit, dirty, date)
+
+
+def holds_steps(folder: Path) -> bool:
+    """Whether a folder is a store, and not one that anything else is kept in."""
+    return any(folder.glob(f"*/*/{REPORT}"))
+
+
+def _place(root: Path, step: Step) -> Path:
+    """Where a step is kept; its kind, which a plug-in may have named, becomes part of the path."""
+    return root / identifier(step.kind, "kind of step") / step.key[:32]
 
 
 def _is_whole(place: Path, step: Step) -> bool:

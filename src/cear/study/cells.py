@@ -12,6 +12,7 @@ from typing import Any
 
 from cear.config import AS_WRITTEN, RunConfig, load_config
 from cear.core.errors import ConfigError
+from cear.core.names import identifier
 from cear.core.types import Protocol, Split
 from cear.reports import Loaded, has_settings, read_record
 
@@ -52,7 +53,7 @@ class Cell:
 
     def in_size(self, size: str) -> Cell:
         """The same in another size."""
-        return replace(self, size=size)
+        return replace(self, size=identifier(size, "size"))
 
     def on(self, split: Split) -> Cell:
         """The same system, measured on another split."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from cear.core.errors import ConfigError
 from cear.core.types import Ints
 from cear.texts.encoders import set_dropout
+from cear.texts.folders import FROM_FOLDER, pretrained_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -26,20 +27,14 @@ def load_cross_encoder(
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # ours tell the user more than a count of tensors
-    here: dict[str, Any] = {"local_files_only": not download, "trust_remote_code": False}
-    try:
-        settings = AutoConfig.from_pretrained(name, **here)
+    with pretrained_folder(name, "cross-encoder", download=download) as folder:
+        settings = AutoConfig.from_pretrained(folder, **FROM_FOLDER)
         _refuse_other_heads(name, settings.architectures, settings.num_labels)
         set_dropout(settings, dropout)
-        tokenizer = AutoTokenizer.from_pretrained(name, **here)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_FOLDER)
         model, found = AutoModelForSequenceClassification.from_pretrained(
-            name, config=settings, use_safetensors=True, output_loading_info=True, **here
+            folder, config=settings, use_safetensors=True, output_loading_info=True, **FROM_FOLDER
         )
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"No cross-encoder {name!r} could be loaded: {error}. Give a folder with config.json, model.safetensors "
-            "and tokenizer files, or a name on the Hugging Face hub together with --download."
-        ) from error
     if found["missing_keys"]:
         raise ConfigError(f"{name!r} is no cross-encoder: its weights lack {sorted(found['missing_keys'])[0]}.")
     return model.float(), tokenizer

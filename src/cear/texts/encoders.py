@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from cear.core.errors import ConfigError, DataError
+from cear.texts.folders import FROM_FOLDER, pretrained_folder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -53,25 +54,20 @@ def load_encoder(
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # ours tell the user more than a count of tensors
-    place: Any = embedded_folder() if encoder == EMBEDDED else encoder
-    try:
-        settings = AutoConfig.from_pretrained(place, local_files_only=not download)
+    name = str(embedded_folder()) if encoder == EMBEDDED else encoder
+    with pretrained_folder(name, "encoder", weights=init == "pretrained", download=download) as folder:
+        settings = AutoConfig.from_pretrained(folder, **FROM_FOLDER)
         set_dropout(settings, dropout)
-        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=not download)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_FOLDER)
         with torch.random.fork_rng(devices=[]):  # fresh weights depend on the seed alone
             torch.manual_seed(seed)
             if init == "random":
-                model = AutoModel.from_config(settings)
+                model = AutoModel.from_config(settings, trust_remote_code=False)
             else:
-                model = AutoModel.from_pretrained(place, config=settings, local_files_only=not download)
+                model = AutoModel.from_pretrained(folder, config=settings, use_safetensors=True, **FROM_FOLDER)
             tokenizer.add_special_tokens({"additional_special_tokens": [SPACE, ASK_TAIL, ASK_HEAD]})
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
             model.float()  # some are published in half precision, which a CPU computes slowly
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"No encoder {encoder!r} could be loaded: {error}. Give `embedded`, a folder with config.json, "
-            "model.safetensors and tokenizer files, or a name on the Hugging Face hub together with --download."
-        ) from error
     return model, tokenizer
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from cear.core.blocks import blocks
 from cear.core.devices import tensor
+from cear.core.keys import content_key
 from cear.core.progress import Progress, silent
 from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase, cache_root
@@ -73,7 +74,10 @@ def text_vectors(
 
 def _kept(key: Sequence[str], make: Callable[[], Tensor]) -> Tensor:
     """The vectors that `make` makes, once for each key, in the user's cache."""
-    name = hashlib.sha256("\0".join(key).encode()).hexdigest()[:32]
+    parts = "\0".join(key)
+    if parts.count("\0") >= len(key):  # a text with such a character could pass for two
+        parts = content_key(*key)
+    name = hashlib.sha256(parts.encode()).hexdigest()[:32]
     path = cache_root() / "text_vectors" / f"{name}.safetensors"
     if not path.exists():
         write_tensors(path, {"vectors": make().float().cpu()})
@@ -133,5 +137,5 @@ def _mean_states(
 
 def _state_of(encoder: str) -> list[str]:
     """What changes when the weights in an encoder's folder do; nothing for one that is not a folder."""
-    path = Path(encoder) / "model.safetensors"
-    return [f"{path.stat().st_size} {path.stat().st_mtime_ns}"] if path.exists() else []
+    files = sorted(Path(encoder).glob("*.safetensors"))  # large ones are in several
+    return [f"{path.stat().st_size} {path.stat().st_mtime_ns}" for path in files]

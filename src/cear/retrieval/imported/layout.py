@@ -18,6 +18,7 @@ import torch
 
 from cear.core.errors import DataError
 from cear.core.files import read_json, write_json
+from cear.core.names import beside
 from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase
 from cear.retrieval.gradient import GradientConfig
@@ -68,7 +69,7 @@ def files(given: ImportedSettings) -> list[Path]:
     folder = Path(given.path)
     about = _about(folder)
     named = [about[key] for key in ("entities", "relations") if isinstance(about[key], str)]
-    return [folder / ABOUT, folder / WEIGHTS, *(folder / name for name in named)]
+    return [folder / ABOUT, folder / WEIGHTS, *(beside(folder / ABOUT, name) for name in named)]
 
 
 def read(given: ImportedSettings) -> TrainedModel:
@@ -108,4 +109,4 @@ def _about(folder: Path) -> dict[str, Any]:
 
 
 def _ids(folder: Path, ids: list[str] | str) -> list[str]:
-    return listed(folder / ids) if isinstance(ids, str) else ids
+    return listed(beside(folder / ABOUT, ids)) if isinstance(ids, str) else ids

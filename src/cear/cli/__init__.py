@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import traceback
+from typing import Annotated
 
 import typer
 from rich.logging import RichHandler
-from rich.markup import escape
+from rich.text import Text
 
+from cear import __version__
 from cear.cli import ask, audit, compare, complete, data, demo, evaluate, export, judge, reproduce, results, run
-from cear.cli.console import console, errors
+from cear.cli.console import console, errors, show_safely
 from cear.core.errors import CearError, OutOfTime
+from cear.core.shown import shown
 
 OUT_OF_TIME = 3  # the exit code when --minutes are over
 
@@ -25,6 +29,24 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+
+
+def say_version(wanted: bool) -> None:
+    """Print the version and end, if that is wanted."""
+    if wanted:
+        console.print(f"cear {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=say_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """What can be said without a command."""
+
+
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
 app.command("evaluate")(evaluate.evaluate)
@@ -44,14 +66,19 @@ def main() -> None:
     if int(os.environ.get("RANK", "0")):  # of several processes that train together, one speaks
         console.quiet = errors.quiet = True
     logging.basicConfig(level="INFO", format="%(message)s", handlers=[RichHandler(console=errors, show_path=False)])
+    logging.captureWarnings(True)
+    show_safely()
     try:
         app()
     except OutOfTime as stop:
-        errors.print(escape(str(stop)), highlight=False, soft_wrap=True)
+        errors.print(Text(str(stop)), soft_wrap=True)
         sys.exit(OUT_OF_TIME)
     except (CearError, OSError) as error:  # a full disk or a folder that is a file is the user's to mend, too
-        errors.print(f"[bold red]Error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        errors.print(Text.assemble(("Error:", "bold red"), f" {error}"), soft_wrap=True)
         sys.exit(2)
+    except Exception:  # a bug: its trace, which quotes values that strangers may have written
+        sys.stderr.write(shown(traceback.format_exc()))
+        sys.exit(1)
 
 
 def program() -> None:

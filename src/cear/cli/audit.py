@@ -11,6 +11,7 @@ from rich.text import Text
 
 from cear.cli.complete import write
 from cear.cli.console import console, loading, progress_bar, resumable
+from cear.core.shown import one_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +56,7 @@ def audit_table(table: pl.DataFrame, most: int = SHOWN) -> Table:
     for column in ("fact", "rather", "beside", *(["why"] if reasons else [])):
         drawn.add_column(column, overflow="fold")
     for row in table.head(most).iter_rows(named=True):
-        fact = Text(f"⟨{row['subject_name']}, {row['relation_name']}, {row['object_name']}⟩")
+        fact = Text(one_line(f"⟨{row['subject_name']}, {row['relation_name']}, {row['object_name']}⟩"))
         columns = ("instead", "contradicts", *(["reasons"] if reasons else []))
         rest = (Text(row[column] or "") for column in columns)
         drawn.add_row(f"{row['probability']:.4f}", fact, *rest)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cear.cli.console import console, loading, progress_bar, resumable
+from cear.core.shown import one_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +112,7 @@ def proposals_table(table: pl.DataFrame, title: str = "", most: int = SHOWN) -> 
     for column in ("fact", "known", *(["why"] if reasons else [])):
         drawn.add_column(column, overflow="fold")
     for row in table.head(most).iter_rows(named=True):
-        fact = Text(f"⟨{row['subject_name']}, {row['relation_name']}, {row['object_name']}⟩")
+        fact = Text(one_line(f"⟨{row['subject_name']}, {row['relation_name']}, {row['object_name']}⟩"))
         chance = "" if row["probability"] is None else f"{row['probability']:.3f}"
         drawn.add_row(chance, fact, row["known"] or "new", *([Text(row["reasons"] or "")] if reasons else []))
     return drawn

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import gc
+import io
+import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+import rich.text
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from cear.core.progress import Bar
+from cear.core.shown import shown
 
-console = Console()
-errors = Console(stderr=True)
+log = logging.getLogger("cear.cli")
+
+console = Console(emoji=False)  # ":cat:" in a name stays what it is
+errors = Console(stderr=True, emoji=False)
 
 PATIENCE = 10.0  # minutes that a ranking may take unasked
 YES = "Start a ranking by a slow Stage 1 even if it takes longer than ten minutes."
+
+
+def show_safely() -> None:
+    """See to it that what this process shows is escaped, and spelled with the characters that its output has.
+
+    Rich hands every text to one function, which drops five control characters and lets the others through. Ours takes
+    its place, so that no table, message, log line or bar goes past it, nor one of Typer's. Colours are not text.
+    """
+    rich.text.strip_control_codes = shown  # type: ignore[assignment, attr-defined]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if rich.text.Text("\x1b").plain == "\x1b":
+        log.warning("This version of rich shows names unescaped. Install the one that cear was tested with: rich 15.")
 
 
 class _RichBar:
@@ -105,6 +126,6 @@ def progress_bar(label: str, steps: int, /) -> AbstractContextManager[Bar]:
 
 @contextmanager
 def _drawn(label: str, steps: int) -> Iterator[Bar]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True) as bars:
         yield _RichBar(bars, bars.add_task(label, total=steps))

@@ -50,7 +50,7 @@ def reproduce(
             for experiment in dict.fromkeys(each for part in chosen for each in part.experiments):
                 experiment.make(making, f"cear reproduce {' '.join(tables or [])}".rstrip())
     study.write_study(out / size, chosen, size)
-    console.print(f"Written: {out / size}/study.html, .md, .tex", highlight=False)
+    console.print(f"Written: {out / size}/study.html, .md, .tex", markup=False, highlight=False)
 
 
 def told_if_absent(cell: Cell) -> bool:

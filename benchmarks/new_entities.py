@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +92,7 @@ def train(kb: KnowledgeBase, facts: dict[Split, list[Fact]], folder: Path, setti
         rows = vocabulary.table.select("id", "name").iter_rows()
         kept = [f"{id_}\t{name}\n" for id_, name in rows if kind == "relation" or id_ in there]
         (data / f"{kind}2text.txt").write_text("".join(kept), encoding="utf-8")
-    with as_file(files("cear.data") / "demo" / "config.yaml") as path:
-        return run(load_config(path, [f"data={data}", *settings]), folder / "run")
+    return run(load_config("demo", [f"data={data}", *settings]), folder / "run")
 
 
 def newcomers(kb: KnowledgeBase, left: LeftOut, *, with_facts: bool) -> list[NewEntity]:

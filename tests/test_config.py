@@ -18,7 +18,8 @@ from cear.reranking import RERANKERS
 from cear.retrieval import EMBEDDINGS, LOSSES, RETRIEVERS
 
 ROOT = Path(__file__).parents[1]
-PUBLISHED = [*sorted((ROOT / "configs").rglob("*.yaml")), ROOT / "src/cear/data/demo/config.yaml"]
+PACKAGED = sorted((ROOT / "src/cear/configs").glob("*.yaml"))
+PUBLISHED = [*sorted((ROOT / "configs").rglob("*.yaml")), *PACKAGED]
 
 
 @pytest.fixture
@@ -46,8 +47,48 @@ class TestPublished:
 
     @staticmethod
     def own_name(path: Path) -> str:
-        """What a command calls a configuration: its path, but the demo has its own command."""
-        return "demo" if path.name == "config.yaml" else str(path.relative_to(ROOT))
+        """What a command calls a configuration: its name in the package, or its path."""
+        return path.stem if path in PACKAGED else str(path.relative_to(ROOT))
+
+
+class TestNames:
+    """A name without slash and suffix is that of a configuration that comes with the package."""
+
+    @pytest.fixture(autouse=True)
+    def _elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)  # no checkout is needed
+
+    def test_it_is_found_from_anywhere_and_takes_overrides(self) -> None:
+        config = load_config("own", ["data=my/facts.tsv"])
+        assert (config.data, config.refit) == ("my/facts.tsv", True)
+        assert config == load_config(Path("own"), ["data=my/facts.tsv"])
+
+    @pytest.mark.parametrize("name", ["./own", "own.yaml", "sub/own"])
+    def test_with_a_slash_or_a_suffix_it_is_a_file(self, name: str, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"There is no configuration .*own.*demo and own"):
+            load_config(name)
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text("seed: 7\n")
+        assert load_config(name).seed == 7
+
+    def test_a_folder_of_that_name_is_not_in_the_way(self, tmp_path: Path) -> None:
+        (tmp_path / "demo").mkdir()
+        assert load_config("demo").data == "demo"
+
+    def test_a_file_without_a_suffix_is_read(self, tmp_path: Path) -> None:
+        (tmp_path / "mine").write_text("seed: 7\n")
+        assert load_config("mine").seed == 7
+
+    def test_a_typo_is_told_with_the_closest(self) -> None:
+        with pytest.raises(ConfigError, match=r"called 'onw'\. Did you mean 'own'\?.*such as onw\.yaml"):
+            load_config("onw")
+
+    def test_a_base_may_be_one(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.yaml").write_text("base: own\ncandidates: {k: 7}\n")
+        mine, own = load_config("mine.yaml"), load_config("own")
+        assert mine.candidates.k == 7
+        assert mine.stage1 == own.stage1
 
 
 class TestOverrides:
@@ -154,7 +195,7 @@ class TestBadValues:
             load_config(tmp_path / "config.yaml")
 
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match=r"There is no configuration .*none\.yaml\. .*configs/"):
+        with pytest.raises(ConfigError, match=r"There is no configuration .*none\.yaml\. .*demo and own"):
             load_config(tmp_path / "none.yaml")
 
     def test_a_folder(self, tmp_path: Path) -> None:
@@ -251,6 +292,13 @@ class TestPlugIns:
 
 
 class TestSeeds:
+    @pytest.mark.parametrize("key", ["seed", "reranker.seed"])
+    def test_one_that_no_generator_takes_is_refused_with_what_it_takes(self, loaded: Any, key: str) -> None:
+        largest = 2**63 - 1
+        assert loaded("reranker: {kind: wide}\n", f"{key}={largest}")
+        with pytest.raises(ConfigError, match=rf"{key}: Input should be less than {largest + 1}, but found {10**20}"):
+            loaded("reranker: {kind: wide}\n", f"{key}={10**20}")
+
     def test_one_or_several(self, loaded: Any) -> None:
         assert loaded("seed: 3").seeds == [3]
         assert loaded("seed: [0, 1, 2]").seeds == [0, 1, 2]
@@ -348,7 +396,9 @@ class TestBase:
             load_config(write("b.yaml", "base: a.yaml\n"))
 
     def test_a_base_that_is_not_there_is_named_with_who_names_it(self, write: Any) -> None:
-        with pytest.raises(ConfigError, match=r"There is no configuration .*x\.yaml, which .*a\.yaml names as its base"):
+        with pytest.raises(
+            ConfigError, match=r"There is no configuration .*x\.yaml, which .*a\.yaml names as its base"
+        ):
             load_config(write("a.yaml", "base: x.yaml\n"))
 
     def test_a_base_is_a_path(self, write: Any) -> None:
@@ -380,3 +430,68 @@ class TestSizes:
         (tmp_path / "one.yaml").write_text("base: base.yaml\nstage1: {epochs: 3}\n")
         stage1 = load_config(tmp_path / "one.yaml", ["size=paper"]).stage1
         assert (stage1.rank, stage1.epochs) == (1000, 3)
+
+
+def _laughs(first: str, more: str) -> str:
+    """Forty lines, each of which stands for the one above twice: 2^40 values."""
+    lines = [f"a{i}: &a{i} {more.replace('*', f'*a{i - 1}')}" for i in range(1, 40)]
+    return "\n".join([f"a0: &a0 {first}", *lines])
+
+
+class TestHostileYaml:
+    """What a stranger may write: each is told in a sentence, with its line, and costs next to nothing."""
+
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            (_laughs("[x, x]", "[*, *]"), "line 11: there are more than 5,000 values; an alias counts"),
+            (_laughs("{x: 1}", "{<<: [*, *]}"), r"line \d+: there are more than 5,000 values; an alias counts"),
+            (_laughs("[[[x]]]", "[[[*]]]"), "line 17: values are nested more than 50 levels deep"),
+            ("data: &a [*a]", r"line 1: \*a stands inside of what it stands for"),
+            ("seed: [" + "1, " * 5_000 + "]", "line 1: there are more than 5,000 values"),
+            ("data: " + "x" * 100_000, "there are more than 100,000 bytes"),
+            ("data: " + "[" * 10_000, "line 1: values are nested more than 50 levels deep"),
+            ("data:\n" + "- " * 10_000, "line 2: values are nested more than 50 levels deep"),
+            ("data:\n" + "".join(f"{' ' * i}a:\n" for i in range(1, 400)), "line 50: values are nested"),
+            ("seed: !!int x", "line 1: 'x' is not a proper int"),
+            ("seed: !!int ''", "line 1: '' is not a proper int"),
+            ("seed: !!int {=: x}", "line 1: this value is not a proper int"),
+            ("seed: 0x_", "line 1: '0x_' is not a proper int"),
+            ("refit: !!bool perhaps", "line 1: 'perhaps' is not a proper bool"),
+            ("data: !!timestamp x", "line 1: 'x' is not a proper timestamp"),
+            ("\nseed: " + "9" * 4_301, "line 2: a number has 4,301 characters, expected at most 100"),
+            ("seed: 1" + ":1" * 40_000, "line 1: a number has 80,001 characters"),
+            ("data: 2024-02-30", "line 1: '2024-02-30' is not a proper timestamp. Quote it if it is a text"),
+            ("seed: 1\ndata: demo\nseed: 2", "line 3: the key 'seed' stands already on line 1"),
+            ("stage1: {rank: 8, 'rank': 9}", "line 1: the key 'rank' stands already on line 1"),
+        ],
+        ids=lambda value: value[:24],
+    )
+    def test_it_is_told_with_its_line(self, loaded: Any, text: str, told: str) -> None:
+        with pytest.raises(ConfigError, match=rf"config\.yaml: {told}"):
+            loaded(text)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["stage1:\n\trank: 8", "data: \0", "data: \x1b[2J", "data: !!python/object/apply:os.getcwd []", "data: *none"],
+    )
+    def test_what_yaml_refuses_is_told_too(self, loaded: Any, text: str) -> None:
+        with pytest.raises(ConfigError, match=r"config\.yaml is not YAML: "):
+            loaded(text)
+
+    @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(256)), "seed: 1".encode("utf-16")])
+    def test_a_binary_file_is_told(self, tmp_path: Path, content: bytes) -> None:
+        (tmp_path / "config.yaml").write_bytes(content)
+        with pytest.raises(ConfigError, match=r"config\.yaml is not YAML: "):
+            load_config(tmp_path / "config.yaml")
+
+    @pytest.mark.parametrize("text", ["!!int x", "2024-02-30", "[" * 10_000, "9" * 4_301])
+    def test_an_override_is_read_within_the_same_bounds(self, loaded: Any, text: str) -> None:
+        with pytest.raises(ConfigError, match=r"is not a YAML value\. Quote it") as raised:
+            loaded("", f"seed={text}")
+        assert len(str(raised.value)) < 400
+
+    def test_aliases_and_merged_keys_still_work(self, loaded: Any) -> None:
+        text = "stage1: {loss: &loss {kind: bce, label_smoothing: .1}}\nsizes:\n  a: {stage1: {loss: {<<: *loss, {}}}}"
+        config = loaded(text.replace("{}", "label_smoothing: .2"), "size=a")
+        assert config.stage1.loss.label_smoothing == 0.2

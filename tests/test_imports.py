@@ -28,7 +28,7 @@ ROOMS = (
     "reports",
     "serving",
 )
-ROOF = ("config", "pipeline", "study", "cli")
+ROOF = ("config", "pipeline", "study", "cli", "__main__")
 HOUSE = FLOOR + ROOMS + ROOF  # each may import from those before it, and from itself
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -89,7 +89,7 @@ def test_imports_point_one_way_and_go_through_doors(file: Path) -> None:
 
 
 def test_everything_has_a_place_in_the_house() -> None:
-    assert {place_of(file) for file in MODULES} <= {*HOUSE, "__init__", "__main__"}
+    assert {place_of(file) for file in MODULES} <= {*HOUSE, "__init__"}
     assert {"data", "retrieval", "evaluation", "reports", "cli"} <= {place_of(file) for file in MODULES}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,7 @@ FINAL, STAGE2, STAGE1 = map(VIEW_FEATURES.index, ("final score", "score of the l
 
 def demo_config(overrides: list[str]) -> RunConfig:
     """The demo's configuration with these settings on top; nothing is trained once more after the measuring."""
-    with as_file(files("cear.data") / "demo" / "config.yaml") as path:
-        return load_config(path, ["refit=false", *overrides])
+    return load_config("demo", ["refit=false", *overrides])
 
 
 def write_facts(folder: Path, facts: Mapping[Split, Ints], kb: KnowledgeBase) -> Path:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import yaml
-from pydantic import NonNegativeInt, PositiveInt, model_validator
+from pydantic import PositiveInt, model_validator
 
 from cear.candidates import CandidatesConfig
 from cear.completion import CalibrationConfig
+from cear.core.bounded_yaml import OutOfBounds, parse_yaml, read_yaml
 from cear.core.context import Device, Precision
 from cear.core.errors import ConfigError
-from cear.core.settings import Settings
+from cear.core.settings import Seed, Settings
 from cear.data import TextRule, Variant
 from cear.reranking import AnyReranker
 from cear.retrieval import AnyRetriever, ComplExConfig
 
 AS_WRITTEN = "cpu"  # the size that a configuration has without a word: that of its own settings
+PUBLISHED = Path(__file__).with_name("configs")  # those that come with the package, found by name
 
 
 class RunConfig(Settings):
@@ -32,7 +35,7 @@ class RunConfig(Settings):
     """Leave out and count lines of the data that cannot be read, rather than refuse it."""
     variant: Variant = "thorough"
     """Which training file of OLPBENCH is read; other data has one."""
-    seed: NonNegativeInt | list[NonNegativeInt] = 0
+    seed: Seed | list[Seed] = 0
     """Of every random choice; several, as in [0, 1, 2], are several runs, reported with mean and spread."""
     threads: PositiveInt | None = None
     """CPU threads; null takes what the machine has."""
@@ -76,13 +79,14 @@ class RunConfig(Settings):
         return self
 
 
-def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
+def load_config(source: Path | str, overrides: Iterable[str] = ()) -> RunConfig:
     """The configuration in a YAML file, with `stage1.rank=64`-like overrides on top.
 
-    A file may say only what differs from another, its `base`, and hold `sizes`: changes under a name, of which
-    `size=NAME` takes one (docs/study.md).
+    A name without slash and suffix, such as `own`, is that of a configuration that comes with the package. A file may
+    say only what differs from another, its `base`, and hold `sizes`: changes under a name, of which `size=NAME` takes
+    one (docs/study.md).
     """
-    overrides = [*overrides]
+    overrides, path = [*overrides], _find(source)
     values = _read(path, ())
     sizes, size = values.pop("sizes", None) or {}, values.pop("size", AS_WRITTEN)
     chosen = [override for override in overrides if override.partition("=")[0].strip() == "size"]
@@ -95,20 +99,47 @@ def load_config(path: Path, overrides: Iterable[str] = ()) -> RunConfig:
     return RunConfig.parse(values, source=str(path))
 
 
+def published() -> list[str]:
+    """The names of the configurations that come with the package.
+
+    >>> published()
+    ['demo', 'own']
+    """
+    return sorted(path.stem for path in PUBLISHED.glob("*.yaml"))
+
+
 def dump_config(config: RunConfig) -> str:
     """The whole configuration, defaults included, as YAML."""
     return yaml.safe_dump(config.model_dump(), sort_keys=False, allow_unicode=True)
 
 
+def _find(source: Path | str, beside: Path = Path()) -> Path:
+    """The file of a configuration: one of the package for a bare name, else a path, from the folder `beside`."""
+    path, name, known = beside / source, str(source), published()
+    if name in known:
+        return PUBLISHED / f"{name}.yaml"
+    if path.suffix or path.name != name or path.is_file():
+        return path
+    close = get_close_matches(name, known, n=1)
+    hint = f"Did you mean {close[0]!r}? " if close else ""
+    raise ConfigError(
+        f"No configuration is called {name!r}. {hint}Those that come with cear are called {' and '.join(known)}; "
+        f"a file of your own is named with its suffix, such as {name}.yaml."
+    )
+
+
 def _read(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     """The values in a YAML file, on top of those of its `base`; `above` are the files that name this one."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        values = read_yaml(path) or {}
     except FileNotFoundError:
-        told = f", which {above[-1]} names as its base" if above else ". The ones we publish are in configs/"
+        ours = f". Those that come with cear are called {' and '.join(published())}"
+        told = f", which {above[-1]} names as its base" if above else ours
         raise ConfigError(f"There is no configuration {path}{told}.") from None
     except OSError as error:
         raise ConfigError(f"The configuration {path} cannot be read: {error.strerror}. Give a YAML file.") from None
+    except OutOfBounds as error:
+        raise ConfigError(f"{path}: {error}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not YAML: {error}") from None
     if not isinstance(values, dict):
@@ -118,7 +149,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
         return values
     if not isinstance(base, str):
         raise ConfigError(f"{path}: base: expected the path of a configuration, but found {base!r}.")
-    if (place := path.parent / base).resolve() in (each.resolve() for each in (*above, path)):
+    if (place := _find(base, path.parent)).resolve() in (each.resolve() for each in (*above, path)):
         raise ConfigError(f"{path}: base: {base} leads back to a configuration that is built on this one.")
     return _on_top(_read(place, (*above, path)), values)
 
@@ -158,6 +189,8 @@ def _set(values: dict[str, Any], override: str) -> None:
         if not isinstance(values, dict):
             raise ConfigError(f"{override!r}: {group!r} is a single value and has no settings inside.")
     try:
-        values[last] = yaml.safe_load(text)
+        values[last] = parse_yaml(text)
     except yaml.YAMLError:
-        raise ConfigError(f"{override!r}: {text!r} is not a YAML value. Quote it: {key}='\"...\"'.") from None
+        raise ConfigError(
+            f"{override[:100]!r}: {text[:100]!r} is not a YAML value. Quote it: {key}='\"...\"'."
+        ) from None

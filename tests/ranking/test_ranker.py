@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +39,9 @@ QUICK = (
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """The demo as it is configured, trained for a few seconds."""
-    with pytest.MonkeyPatch.context() as patch, as_file(files("cear.data") / "demo" / "config.yaml") as path:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CEAR_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield run(load_config(path, QUICK), tmp_path_factory.mktemp("runs") / "demo")
+        yield run(load_config("demo", QUICK), tmp_path_factory.mktemp("runs") / "demo")
 
 
 @pytest.fixture(scope="module")

@@ -84,6 +84,9 @@ class TestConfiguration:
         assert (found.configuration.state, found.configuration.reason) == ("missing", "there is no none.yaml")
         assert not found.changed
 
+    def test_a_name_is_that_of_a_configuration_of_the_package(self, check, made):
+        assert check(replace(made, command="cear run own data=x.tsv")).configuration.state == "same"
+
     def test_settings_that_no_longer_parse_are_a_change_with_a_reason(self, made, check, tmp_path):
         check(made)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,11 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from cear.cli.console import console, loading
+from cear.cli.output import CSV, JSON, instead_of_tables, put_csv, put_json
+from cear.core.shown import one_line
 
 if TYPE_CHECKING:
+    from cear.data import KnowledgeBase
     from cear.pipeline import Answer
 
 EXPLAINED = 5  # answers whose reasons are told
+DESCRIBED = 80  # characters of a description that a table shows
 
 
 def ask(
@@ -33,24 +39,34 @@ def ask(
     new_entities: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Entities that the run has never seen, as JSON or YAML.")
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show ids and descriptions, as where entities share a name.")
+    ] = False,
+    json: Annotated[Path | None, typer.Option(help=JSON)] = None,
+    csv: Annotated[Path | None, typer.Option(help=f"Also write the answers {CSV}")] = None,
 ) -> None:
     """Ask ⟨SUBJECT, RELATION, ?⟩, or with --object ⟨?, RELATION, OBJECT⟩.
 
-    Examples: `cear ask runs/demo Kenya "official language"`, `cear ask runs/demo Euro currency --object`
+    Examples: `cear ask runs/demo Kenya "official language"`, `cear ask runs/demo Euro currency --object --json -`
     """
     end = {"object": entity} if object else {"subject": entity}
-    with loading():
-        from cear.pipeline import open_run, read_newcomers
+    with instead_of_tables(json, csv), loading():
+        from cear.pipeline import Answer, open_run, read_newcomers
 
         finished = open_run(run, source=data, store=store, int8=int8)
         if new_entities is not None:
             finished = finished.with_entities(read_newcomers(new_entities, finished.kb))
         answers = finished.ask(relation, **end, k=k, new=new)
         ranked = [answer.id for answer in answers if answer.rank][:EXPLAINED] if why else []
-        reasons = finished.why(relation, **end, answers=ranked)
-    console.print(answer_table(spell(relation, **end), answers))
-    for place, each in enumerate(reasons, start=1):
-        console.print(Text(f"{place}. {each.sentence(finished.kb)}"))
+        reasons = [each.sentence(finished.kb) for each in finished.why(relation, **end, answers=ranked)]
+        wide = details or have_namesakes(answers, finished.kb)
+        console.print(answer_table(spell(relation, **end), answers, details=wide))
+        for place, reason in enumerate(reasons, start=1):
+            console.print(Text(f"{place}. {reason}"))
+    told = dict(zip(ranked, reasons, strict=True))
+    rows = [asdict(answer) | ({"why": told.get(answer.id)} if why else {}) for answer in answers]
+    put_json(json, {"question": ids_of(finished.kb, relation, **end), "answers": rows})
+    put_csv(csv, [*(field.name for field in fields(Answer)), *(["why"] if why else [])], rows)
 
 
 def spell(relation: str, *, subject: str = "?", object: str = "?") -> str:
@@ -62,19 +78,42 @@ def spell(relation: str, *, subject: str = "?", object: str = "?") -> str:
     return f"⟨{subject}, {relation}, {object}⟩"
 
 
-def answer_table(question: str, answers: list[Answer]) -> Table:
-    """What is known, then the others in rank order, with their Stage-1 ranks where re-ranking moved any."""
-    table = Table(title=Text(question), title_justify="left")  # names are not markup: "[sic]" and ":cat:" stay
+def ids_of(
+    kb: KnowledgeBase, relation: str, *, subject: str | None = None, object: str | None = None
+) -> dict[str, str | None]:
+    """A question by the user's ids; None is what is asked for."""
+    ends = [None if name is None else kb.entities.id(kb.entities.find(name)) for name in (subject, object)]
+    return {"subject": ends[0], "relation": kb.relations.id(kb.relations.find(relation)), "object": ends[1]}
+
+
+def have_namesakes(answers: list[Answer], kb: KnowledgeBase) -> bool:
+    """Whether some answer shares its name with another entity, so that the name does not say which one is meant."""
+    return any(len(kb.entities.named(answer.name)) > 1 for answer in answers)
+
+
+def answer_table(question: str, answers: list[Answer], *, details: bool = False) -> Table:
+    """What is known, then the others in rank order, with their Stage-1 ranks where re-ranking moved any.
+
+    `details` are the ids, and descriptions where there are any, cut to a line or two.
+    """
+    table = Table(title=Text(one_line(question)), title_justify="left")  # names are no markup: "[sic]" and ":cat:" stay
     moved = any(answer.rank != answer.stage1_rank for answer in answers)
     likely = any(answer.probability is not None for answer in answers)
     said = "probability" if likely else "score"  # a score says nothing to who has a probability
-    for column in ("rank", *(["stage 1"] if moved else []), "answer", said, "known"):
-        table.add_column(column, justify="left" if column in ("answer", "known") else "right")
+    about = ["id", *(["description"] if any(answer.description for answer in answers) else [])] if details else []
+    for column in ("rank", *(["stage 1"] if moved else []), "answer", *about, said, "known"):
+        table.add_column(column, justify="right" if column in ("rank", "stage 1", said) else "left")
     for place, answer in enumerate(answers):
         before = [str(answer.stage1_rank or "")] if moved else []
         value = answer.probability if likely else answer.score
         score = "" if value is None else f"{value:.3f}" if likely else f"{value:.2f}"
         last_known = answer.rank == 0 and place + 1 < len(answers) and answers[place + 1].rank > 0
+        told = (Text(one_line(answer.name)), *_about(answer)[: len(about)])
         known = answer.known or "new"
-        table.add_row(str(answer.rank or ""), *before, Text(answer.name), score, known, end_section=last_known)
+        table.add_row(str(answer.rank or ""), *before, *told, score, known, end_section=last_known)
     return table
+
+
+def _about(answer: Answer) -> tuple[Text, Text]:
+    """The id and the beginning of the description."""
+    return Text(one_line(answer.id)), Text(shorten(answer.description or "", DESCRIBED, placeholder=" …"))

@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from cear.cli.console import console
+from cear.cli.output import JSON, instead_of_tables, put_json
 
 
 def compare(
     first: Annotated[Path, typer.Argument(help="A record (JSON), its file of ranks, or the folder of a run.")],
     second: Annotated[Path, typer.Argument(help="Another one, of the same queries.")],
     relations: Annotated[int, typer.Option(min=0, help="Show so many relations, those that changed most first.")] = 10,
-    json: Annotated[Path | None, typer.Option(help="Also write everything, unrounded, to this file.")] = None,
+    json: Annotated[Path | None, typer.Option(help=JSON)] = None,
 ) -> None:
     """Say whether the second system is better than the first, and where.
 
@@ -23,10 +24,9 @@ def compare(
 
     Example: `cear compare results/wn18rr/complex-n3.json results/wn18rr/wide.json`
     """
-    from cear.core.files import write_json
     from cear.reports import compare_groups, comparison_table, open_ranks
 
     found = compare_groups(open_ranks(first), open_ranks(second), relations=relations)
-    console.print(comparison_table(found, str(first), str(second)))
-    if json is not None:
-        write_json(json, {"first": str(first), "second": str(second), **found.as_json()})
+    with instead_of_tables(json):
+        console.print(comparison_table(found, str(first), str(second)))
+    put_json(json, {"first": str(first), "second": str(second), **found.as_json()})

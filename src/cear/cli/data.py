@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
@@ -13,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cear.cli.console import console
+from cear.cli.output import CSV, JSON, instead_of_tables, put_csv, put_json
+from cear.core.shown import one_line
 
 if TYPE_CHECKING:
     from cear.data import Finding, Findings, Severity
@@ -38,24 +41,30 @@ def check(
     skip_bad_lines: Annotated[bool, typer.Option(help="Leave out lines that cannot be read, and count them.")] = False,
     download: Annotated[bool, typer.Option(help="Fetch a known data set that is not on this machine.")] = False,
     variant: Annotated[str, typer.Option(help="Training file of OLPBENCH: thorough, basic or simple.")] = "thorough",
-    json: Annotated[Path | None, typer.Option(help="Also write the findings to this file.")] = None,
+    json: Annotated[Path | None, typer.Option(help=JSON)] = None,
+    csv: Annotated[Path | None, typer.Option(help=f"Also write the findings {CSV}")] = None,
 ) -> None:
     """Say what is in a knowledge base and what is wrong with it.
 
     The exit code is 0 when nothing worse than a warning was found, 1 when there is an error among the
     findings, and 2 when the data could not be read at all.
 
-    Example: `cear data check my/facts.tsv --skip-bad-lines`
+    Examples: `cear data check my/facts.tsv --skip-bad-lines`, `cear data check my/facts.tsv --json -`
     """
-    from cear.core.files import write_json
-    from cear.data import check_source
+    from cear.data import Finding, check_source
 
-    findings = check_source(source, skip_bad_lines=skip_bad_lines, download=download, variant=variant)
-    console.print(findings_page(findings))
-    if json is not None:
-        write_json(json, findings.to_json())
+    with instead_of_tables(json, csv):
+        findings = check_source(source, skip_bad_lines=skip_bad_lines, download=download, variant=variant)
+        console.print(findings_page(findings))
+    put_json(json, findings.to_json())
+    put_csv(csv, [field.name for field in fields(Finding)], map(_row, findings.findings))
     if findings.worst == "error":
         raise typer.Exit(1)
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    """A finding as a row of CSV, its examples in one cell."""
+    return asdict(finding) | {"examples": "; ".join(finding.examples)}
 
 
 def findings_page(findings: Findings) -> Group:
@@ -65,7 +74,7 @@ def findings_page(findings: Findings) -> Group:
 
 
 def _sizes(findings: Findings) -> Table:
-    title = Text(findings.data, style="bold")
+    title = Text(one_line(findings.data), style="bold")
     if findings.layout is not None:
         title.append(f" (layout: {findings.layout})", style="dim")
     table = Table(title=title, title_justify="left", show_header=False)
@@ -100,7 +109,7 @@ def _lines(finding: Finding) -> Iterator[RenderableType]:
     yield _indented(Text.assemble((f"{finding.topic}: ", "bold"), finding.message), 2)
     more = finding.examples and finding.count > len(finding.examples)
     for example in (*finding.examples, *(["…"] if more else [])):
-        yield _indented(Text(example, style="dim"), 4)
+        yield _indented(Text(one_line(example), style="dim"), 4)
 
 
 def _indented(text: Text, spaces: int) -> Padding:

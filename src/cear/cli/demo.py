@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
 
@@ -33,10 +32,8 @@ def demo(
     from cear.pipeline import run
     from cear.reports import write_record
 
-    with as_file(files("cear.data") / "demo" / "config.yaml") as path:
-        config = load_config(path)
     with resumable():
-        finished = run(config, out, progress=progress_bar)
+        finished = run(load_config("demo"), out, progress=progress_bar)
     kb = finished.kb
     console.print(f"The embedded knowledge base: {kb.n_entities:,} places, languages, currencies; for example")
     for s, r, o in kb.facts("train")[:: len(kb.facts("train")) // 3][:3].tolist():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cear.cli.console import PATIENCE, YES, console, loading, progress_bar
+from cear.cli.output import CSV, JSON, STDOUT, instead_of_tables, put_csv, put_json
 from cear.core.types import Protocol, Split, TieRule
 
 PROTOCOL = "How ranks are counted in an open knowledge base: care ranks clusters of mentions, as CaRe does."
+FIGURES = ("stage", "side", "measure", "value", "low", "high")
 
 if TYPE_CHECKING:
     from cear.evaluation import Evaluation
@@ -25,7 +28,8 @@ def evaluate(
     facts: Annotated[
         int | None, typer.Option(min=1, help="Ask only for a fixed random sample of so many facts, two queries each.")
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write everything, unrounded, to this file.")] = None,
+    json: Annotated[Path | None, typer.Option(help=f"{JSON} Beside a file go the ranks of all queries.")] = None,
+    csv: Annotated[Path | None, typer.Option(help=f"Also write the measures {CSV}")] = None,
     int8: Annotated[bool, typer.Option("--int8", help="Re-rank with 8-bit weights: faster, and a little off.")] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
     store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
@@ -33,19 +37,32 @@ def evaluate(
 ) -> None:
     """Rank every query of a split, filtered, and print the measures with 95 % intervals.
 
-    Example: `cear evaluate runs/wn --split test --json wn.json`
+    Examples: `cear evaluate runs/wn --split test --json wn.json`, `cear evaluate runs/wn --csv -`
     """
     with loading():
         from cear.pipeline import open_run
         from cear.reports import write_record
 
     limit = None if yes else PATIENCE
-    finished = open_run(run, source=data, store=store, int8=int8, ranking_minutes=limit)
-    evaluation = finished.evaluate(split, ties=ties, protocol=protocol, facts=facts, progress=progress_bar)
-    show(evaluation, finished)
-    completion = show_completion(finished) if split == "test" else None
+    with instead_of_tables(json, csv):
+        finished = open_run(run, source=data, store=store, int8=int8, ranking_minutes=limit)
+        evaluation = finished.evaluate(split, ties=ties, protocol=protocol, facts=facts, progress=progress_bar)
+        show(evaluation, finished)
+        completion = show_completion(finished) if split == "test" else None
     if json is not None:
-        write_record(json, finished.record(evaluation, facts=facts, completion=completion), evaluation)
+        record = finished.record(evaluation, facts=facts, completion=completion)
+        put_json(json, record.as_json()) if json == STDOUT else write_record(json, record, evaluation)
+    put_csv(csv, FIGURES, figures(evaluation))
+
+
+def figures(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """Each measure of each stage and side with its 95 % interval."""
+    for stage, each in enumerate((evaluation.before, evaluation) if evaluation.before else (evaluation,), start=1):
+        intervals = each.intervals()
+        for side, values in each.summary().items():
+            for measure, value in values.items():
+                row = (stage, side, measure, value, *intervals[side][measure])
+                yield dict(zip(FIGURES, row, strict=True))
 
 
 def show_completion(finished: Run) -> CompletionEvaluation | None:

@@ -20,7 +20,7 @@ P = TypeVar("P", Path, Path | None)
 
 
 def run(
-    config: Annotated[Path, typer.Argument(help="A YAML file; the published ones are in configs/.")],
+    config: Annotated[str, typer.Argument(help="A YAML file, or the name of one that comes with cear: own, demo.")],
     overrides: Annotated[
         list[str] | None, typer.Argument(help="Settings to change, for example stage1.rank=64 data=my/facts.tsv.")
     ] = None,
@@ -50,7 +50,7 @@ def run(
     The exit code is 0 when all is done, 2 when something is wrong, 3 when --minutes are over, and 130 after Ctrl-C;
     after the last two, the same command continues to the same result.
 
-    Example: `cear run configs/wn18rr/complex-n3.yaml stage1.epochs=5 --out runs/wn`
+    Examples: `cear run own data=my/facts.tsv --out runs/mine`, `cear run mine.yaml stage1.epochs=5 --out runs/short`
     """
     from cear.config import load_config
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, ClassVar, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Tag, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Tag, ValidationError
 
 from cear.core.errors import ConfigError
 
 S = TypeVar("S", bound="Settings")
+
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+"""Of random choices; PyTorch takes no larger one."""
 
 
 class Settings(BaseModel):

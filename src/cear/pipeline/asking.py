@@ -13,6 +13,7 @@ from cear.core.errors import CearError, DataError
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, SPLITS, Floats, Ints, Queries, RankedLists, Split
 from cear.data import KnowledgeBase
+from cear.pipeline.arguments import refuse_few
 from cear.ranking import Ranker
 
 Chances = Callable[[Ints], Floats]
@@ -35,6 +36,8 @@ class Answer:
     """The split that holds this fact already, or None for a new one."""
     probability: float | None = None
     """That it is true, where the run is calibrated; None for what a training fact says."""
+    description: str | None = None
+    """What the data says about the entity, if anything."""
 
 
 def query(kb: KnowledgeBase, relation: str, subject: str | None, object: str | None) -> Queries:
@@ -50,6 +53,7 @@ def query(kb: KnowledgeBase, relation: str, subject: str | None, object: str | N
 
 def answers(ranker: Ranker, asked: Queries, k: int, *, new: bool, chances: Chances | None = None) -> list[Answer]:
     """The k best answers of one query in the measured order; before them what the training facts say, k at most."""
+    refuse_few("k", k)
     kb = ranker.kb
     ranked = ranker.rank(asked, k, without=SPLITS if new else ("train",))
     told = [] if new else _known(kb, asked, "train")[:k]
@@ -85,7 +89,8 @@ def _known(kb: KnowledgeBase, asked: Queries, split: Split) -> list[int]:
 
 
 def _answer(kb: KnowledgeBase, entity: int, rank: int, before: int, score: float | None, known: Split | None) -> Answer:
-    return Answer(rank, before, kb.entities.id(entity), kb.entities.name(entity), score, known)
+    id_, name, description = kb.entities.table.row(entity)
+    return Answer(rank, before, id_, name, score, known, description=description)
 
 
 def ask_frame(
@@ -103,6 +108,7 @@ def ask_frame(
     or ids. The answer has `question` (the row of the question), rank, stage1_rank, id, name, score, known,
     and probability where there are `chances`.
     """
+    refuse_few("k", k)
     kb = ranker.kb
     asked = _queries_of(kb, questions)
     ranked = ranker.rank(asked, k, without=SPLITS if new else ("train",), progress=progress)

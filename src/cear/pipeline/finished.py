@@ -19,6 +19,7 @@ from cear.data import Judged, KnowledgeBase
 from cear.evaluation import Evaluation, read_ranks
 from cear.explaining import Reasons, explain
 from cear.pipeline import asking, auditing, describing, exporting, judging, measuring, proposing
+from cear.pipeline.arguments import refuse_evaluation, refuse_ranking
 from cear.pipeline.asking import Answer, Chances
 from cear.pipeline.exporting import What
 from cear.pipeline.making import RANKS
@@ -90,6 +91,7 @@ class Run:
         The protocol `care` is that of CaRe, for open knowledge bases (docs/evaluation-protocol.md). An evaluation is a
         step like any other: asked for again, it is read.
         """
+        refuse_evaluation(split, ties, protocol, facts)
         if not len(self.kb.facts(split)):
             raise DataError(f"{self.kb.name!r} has no {split} facts: there is nothing to evaluate.")
         step = self.plan.evaluation(split, ties, facts, protocol, progress=progress)
@@ -208,6 +210,7 @@ class Run:
         self, queries: Queries, k: int = 10, *, without: Sequence[Split] = ("train",), progress: Progress = silent
     ) -> RankedLists:
         """The k best entities of each query in their final order, as integers; see `Ranker.rank`."""
+        refuse_ranking(self.kb, queries, k, without)
         return self.ranker.rank(queries, k, without=without, progress=progress)
 
     def export(

@@ -9,10 +9,13 @@ from typing import Any
 import yaml
 from pydantic import Field
 
+from cear.core.bounded_yaml import Bounds, read_yaml
 from cear.core.errors import AmbiguousName, CearError, DataError, UnknownName
 from cear.core.settings import Settings
 from cear.data import KnowledgeBase
 from cear.ranking import NewEntity, with_newcomers
+
+_BOUNDS = Bounds(size=20_000_000, values=1_000_000)  # a hundred thousand newcomers
 
 
 class Entry(Settings):
@@ -41,7 +44,7 @@ def read_newcomers(path: Path | str, kb: KnowledgeBase) -> list[NewEntity]:
 
 def _entries(path: Path) -> list[dict[str, Any]]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML
+        values = read_yaml(path, _BOUNDS)  # JSON is YAML
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8: {error}. Save it as UTF-8.") from None
     except yaml.YAMLError as error:

@@ -13,10 +13,11 @@ from cear.core.files import remove_leftovers
 from cear.core.progress import Progress, silent
 from cear.core.threads import use_threads
 from cear.data import KnowledgeBase, cache_root, is_named
+from cear.pipeline.arguments import refuse_run
 from cear.pipeline.finished import Run
 from cear.pipeline.folder import RUN, STEPS, claim, finish, read_run, refuse_other, refuse_unfinished
 from cear.pipeline.plan import Plan
-from cear.steps import StepReport, Store
+from cear.steps import StepReport, Store, holds_steps
 
 
 def run(
@@ -59,6 +60,7 @@ def lay_out(
     progress: Progress = silent,
 ) -> Plan:
     """The steps of a configuration, none of them made yet; the arguments are those of `run`."""
+    refuse_run(config, minutes, ranking_minutes)
     seed = _one_seed(config)
     use_threads(config.threads)
     kb = _load(config, config.data, download=download)
@@ -100,7 +102,7 @@ def open_run(
     context = Context(
         seed=_one_seed(config), device=resolve(config.device), precision=config.precision, progress=progress
     )
-    places = [Path(place) for place in (store, about["store"]) if place is not None] + [folder / STEPS]
+    places = _places(folder, store, about["store"])
     kept = Store(places[0], others=places[1:], context=context)
     plan = Plan(config, kb, kept, context, about.get("brought", {}), int8=int8, ranking_minutes=ranking_minutes)
     refuse_unfinished(folder, plan, about)
@@ -108,6 +110,18 @@ def open_run(
         plan.ranker  # noqa: B018 - loads it, and so refuses now what has no 8-bit weights
     cost = [StepReport.from_json(values, folder / RUN) for values in about.get("cost", ())]
     return Run(folder, plan, {report.key: report for report in cost})
+
+
+def _places(folder: Path, given: Path | str | None, named: str | None) -> list[Path]:
+    """Where the steps of a finished run may be; new ones are made in the first.
+
+    A run may come from anybody: what it names itself is written into only if it is a store already.
+    """
+    own = folder / STEPS
+    there = [] if named is None else [Path(named)]
+    if given is not None:
+        return [Path(given), *there, own]
+    return [*there, own] if all(map(holds_steps, there)) else [own, *there]
 
 
 def default_store(config: RunConfig, out: Path) -> Path:

@@ -112,7 +112,7 @@ def _check_configuration(made: Mapping[str, Any], load_settings: LoadSettings) -
         found = None
     if found is None:
         return Verdict("unknown", "the command names no configuration")
-    if not found[0].is_file():
+    if found[0].suffix and not found[0].is_file():  # one without a suffix comes with the package, by name
         return Verdict("missing", f"there is no {found[0]}")
     try:
         loaded = load_settings(*found)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from cear.candidates import CandidatesConfig, Lists
 from cear.core.context import Context
 from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
-from cear.core.settings import Settings
+from cear.core.settings import Seed, Settings
 from cear.core.types import Bools, Floats, Ints
 from cear.data import KnowledgeBase
 from cear.retrieval import Retriever
@@ -143,7 +143,7 @@ class RerankerConfig(Settings, ABC):
     """Validation facts, two queries each, that choose the best epoch."""
     patience: PositiveInt = 3
     """Epochs without a better MRR before training stops early."""
-    seed: NonNegativeInt | None = None
+    seed: Seed | None = None
     """Of every random choice of Stage 2; null takes that of the run."""
     checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
     """Seconds between two checkpoints inside an epoch: what a kill may cost."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
 from typing import Any
 
 import numpy as np
 
-from cear.config import RunConfig, load_config
+from cear.config import load_config
 from cear.core.types import Ints
 from cear.pipeline import Plan, lay_out
 from cear.ranking import evaluate_ranker
@@ -29,11 +28,11 @@ class Example(Experiment):
 
     def inputs(self) -> dict[str, Any] | None:
         """The settings of the demo."""
-        return {"config": _demo().deciding(), "shown": SHOWN}
+        return {"config": load_config("demo").deciding(), "shown": SHOWN}
 
     def find(self, making: Making) -> dict[str, Any]:
         """The names of the query and its candidates, and who looks at whom."""
-        plan = lay_out(_demo(), "runs/demo", store=making.store, progress=making.progress)
+        plan = lay_out(load_config("demo"), "runs/demo", store=making.store, progress=making.progress)
         ranker = replace(plan.ranker, k=SHOWN)
         assert isinstance(ranker.reranker, WideReranker)
         place = put_right(plan)
@@ -66,11 +65,6 @@ def _in_words(plan: Plan, place: int) -> str:
     entity, relation = (int(each[place]) for each in (kb.queries("test").entity, kb.queries("test").relation))
     known, asked = kb.entities.name(entity), kb.relations.name(relation % kb.n_relations)
     return f"⟨{known}, {asked}, ?⟩" if relation < kb.n_relations else f"⟨?, {asked}, {known}⟩"
-
-
-def _demo() -> RunConfig:
-    with as_file(files("cear.data") / "demo" / "config.yaml") as path:
-        return load_config(path)
 
 
 EXAMPLE = Example()

@@ -27,7 +27,7 @@ from cear.data.vocabulary import Vocabulary
 
 log = logging.getLogger("cear.data")
 
-READER_VERSION = 4  # raise it whenever a reader would make something else of the same files
+READER_VERSION = 5  # raise it whenever a reader would make something else of the same files
 LINK = {"subject": pl.Int64, "object": pl.Int64}
 CACHED_FROM_BYTES = 16_000_000  # a smaller source is read as fast as its cache
 

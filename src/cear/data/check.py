@@ -73,6 +73,12 @@ def _left_out(report: ReadReport) -> Iterator[Finding]:
     if unused:
         message = f"{unused:,} texts speak of something that no fact names, and were left out."
         yield Finding("unused-texts", "info", message, unused)
+    if report.header is not None:
+        message = (
+            "Is the first line a header? It was read as a fact, but no word of it stands in another line. "
+            "If it names the columns, call them subject, relation and object, or remove it."
+        )
+        yield Finding("header-line", "warning", message, 1, (report.header,))
     for what, count in report.left_out.items():
         if count:
             yield Finding("left-out", "info", f"{count:,} {what} were left out.", count)

@@ -83,3 +83,5 @@ class Draft:
     """Repeated facts that the reader itself has dropped already."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """What was understood and left out on purpose, with counts."""
+    header: str | None = None
+    """The words of the first line, read as a fact, where they look like names of columns."""

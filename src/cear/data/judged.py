@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,8 @@ from cear.data.draft import FACT
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.lines import LINE, BadLine, Shape
 from cear.data.numbering import NO_NUMBER, places
-from cear.data.readers.facts_file import HEADERS, SHAPES, first_fields
+from cear.data.packed import kind_of
+from cear.data.readers.columns import SHAPES, shape_of
 from cear.data.sources import find_source
 from cear.data.tables import Table, read_table, refuse
 from cear.data.vocabulary import Vocabulary
@@ -112,14 +113,9 @@ def _rows(path: Path, truth: bool | None, *, skip_bad_lines: bool) -> Table:
 
 def _shape(path: Path) -> Shape:
     """Three columns or four, as the first line has them; it is a header if it names them."""
-    if path.suffix.lower() not in SHAPES:
+    if kind_of(path) not in SHAPES:
         raise DataError(f"{path} is not a file of judged facts that we read: expected {', '.join(SHAPES)}.")
-    shape, columns = SHAPES[path.suffix.lower()], (*FACT, TRUTH)
-    fields = first_fields(path, shape)
-    named = tuple((HEADERS | {TRUTH: TRUTH}).get(field.strip().lower(), "") for field in fields)
-    if sorted(named) in (sorted(FACT), sorted(columns)):
-        return replace(shape, columns=named, skip_lines=1)
-    return replace(shape, columns=columns) if len(fields) == len(columns) else shape
+    return shape_of(path, FACT, (*FACT, TRUTH))
 
 
 def _vocabulary(kb: KnowledgeBase, part: str) -> Vocabulary:

@@ -106,6 +106,8 @@ def _read(path: Path, options: ReadOptions, name: str) -> Reading:
         raise DataError(f"{path} has no training facts, so nothing can be learned from it.")
     if draft.skipped:
         log.warning("%s: %d bad lines were skipped, the first is %s", path, len(draft.skipped), draft.skipped[0])
+    if draft.header is not None:
+        log.warning("%s: is the first line a header? It was read as a fact: %s", path, draft.header)
     return Reading(
         assembled.kb,
         ReadReport(
@@ -115,6 +117,7 @@ def _read(path: Path, options: ReadOptions, name: str) -> Reading:
             duplicate_facts=assembled.duplicate_facts,
             unused_texts=assembled.unused_texts,
             left_out=dict(draft.left_out) | {what: count for what, count in unused.items() if count},
+            header=draft.header,
         ),
     )
 

@@ -19,6 +19,8 @@ class ReadReport:
     duplicate_facts: int = 0
     unused_texts: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
+    header: str | None = None
+    """The first line, which was read as a fact, where it looks like names of columns."""
 
     def to_json(self) -> dict[str, Any]:
         """The report as a value for JSON."""

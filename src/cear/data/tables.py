@@ -9,6 +9,8 @@ import polars as pl
 
 from cear.core.errors import DataError
 from cear.data.lines import LINE, BadLine, Shape, read_line_by_line
+from cear.data.packed import damaged, has_lone_returns, whole_lines
+from cear.data.quoting import strict_line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +40,26 @@ def refuse(bad: list[BadLine], *, skip_bad_lines: bool, skippable: bool = True) 
 
 
 def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
-    """The rows as polars reads them, or None when some line does not fit."""
+    """The rows as polars reads them, or None when some line does not fit or polars may understand it otherwise."""
+    if has_lone_returns(path):  # polars drops those at the end of a field
+        return None
+    try:
+        if shape.quoted and not _has_whole_lines(path, shape):
+            return None
+        rows = _scanned(path, shape).collect(engine="streaming")
+    except pl.exceptions.PolarsError:
+        return None
+    except OSError as error:
+        raise damaged(path, error) from None
+    looked_at = (*shape.ignored, *shape.unread)
+    if rows[shape.kept[0]].null_count():
+        blank = pl.all_horizontal(pl.col(shape.kept).is_null(), *looked_at)
+        rows = rows.filter(~blank)
+    return None if any(_has_empty(rows[column]) for column in shape.kept) else rows.drop(looked_at)
+
+
+def _scanned(path: Path, shape: Shape) -> pl.LazyFrame:
+    """The rows with their numbers; of columns that are not kept, whether they are null."""
     lines = pl.scan_csv(
         path,
         separator=shape.separator,
@@ -51,18 +72,16 @@ def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
         row_index_offset=1 + shape.skip_lines,
     )
     # Only columns that are asked for are looked at, and without a look a line with too many fields goes unseen.
-    looked_at = [pl.col(column).is_null() for column in shape.unread]
-    try:
-        # Streaming, so that columns that are only looked at are never all in memory.
-        rows = lines.select(LINE, *shape.columns, *looked_at).collect(engine="streaming").drop(shape.unread)
-    except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
-    except pl.exceptions.PolarsError:
-        return None
-    if rows[shape.columns[0]].null_count():
-        rows = rows.filter(~pl.all_horizontal(pl.col(shape.columns).is_null()))  # blank lines
-    return None if any(_has_empty(rows[column]) for column in shape.columns) else rows
+    # Streaming, so that columns that are only looked at are never all in memory.
+    return lines.select(LINE, *shape.kept, *(pl.col(column).is_null() for column in (*shape.ignored, *shape.unread)))
+
+
+def _has_whole_lines(path: Path, shape: Shape) -> bool:
+    """Whether every quote of a CSV file is closed in its own line, where a field ends: then polars reads as we do."""
+    whole = pl.col("text").str.contains(strict_line(shape.separator)).fill_null(True)  # null is a blank line
+    return bool(whole_lines(path).select(whole.all()).collect(engine="streaming").item())
 
 
 def _has_empty(values: pl.Series) -> bool:
-    return values.null_count() > 0 or bool((values.str.strip_chars().str.len_bytes() == 0).any())
+    # What Python's strip leaves nothing of: white space of Unicode, and four separators of ASCII.
+    return values.null_count() > 0 or not values.str.contains(r"[^\s\x1c-\x1f]").all()

@@ -2,68 +2,59 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from cear.core.errors import DataError
 from cear.data.draft import FACT, Draft, ReadOptions
-from cear.data.lines import LINE, BadLine, Shape, first_lines
+from cear.data.lines import LINE, BadLine
+from cear.data.packed import kind_of
+from cear.data.readers.columns import HEADERS, SHAPES, shape_of
 from cear.data.splitting import split_facts
 from cear.data.tables import Table, read_table, refuse
 
-SHAPES = {
-    ".tsv": Shape(FACT),
-    ".txt": Shape(FACT),
-    ".csv": Shape(FACT, separator=",", quoted=True),
-}
-HEADERS = {
-    "subject": "subject",
-    "head": "subject",
-    "relation": "relation",
-    "predicate": "relation",
-    "object": "object",
-    "tail": "object",
-}
+_FEWEST = 10  # facts of a file whose first line can look unlike all others
 
 
 def recognises(path: Path) -> bool:
     """Whether this is one file of facts."""
-    return path.is_file() and (path.suffix.lower() in SHAPES or path.suffix.lower() == ".parquet")
+    return path.is_file() and (kind_of(path) in SHAPES or path.suffix.lower() == ".parquet")
 
 
 def read(path: Path, options: ReadOptions) -> Draft:
     """The facts of a file, split by the seed; the words are ids and names at once."""
     parquet = path.suffix.lower() == ".parquet"
-    table = _read_parquet(path, options) if parquet else _read_text(path, options)
+    table, ignored = (_read_parquet(path, options), 0) if parquet else _read_text(path, options)
     if table.rows.is_empty():
         raise DataError(f"{path} holds no facts; expected lines of {', '.join(FACT)}.")
     splits = split_facts(table.rows, options)
     repeated = table.rows.height - sum(facts.height for facts in splits.values())
-    return Draft(splits, skipped=table.skipped, duplicate_facts=repeated)
+    return Draft(
+        splits,
+        skipped=table.skipped,
+        duplicate_facts=repeated,
+        left_out={"columns beside subject, relation and object": ignored} if ignored else {},
+        header=None if parquet else _likely_header(table.rows),
+    )
 
 
-def _read_text(path: Path, options: ReadOptions) -> Table:
-    shape = SHAPES[path.suffix.lower()]
-    header = _header(path, shape)
-    if header:
-        shape = replace(shape, columns=header, skip_lines=1)
-    return read_table(path, shape, skip_bad_lines=options.skip_bad_lines)
+def _read_text(path: Path, options: ReadOptions) -> tuple[Table, int]:
+    """The rows of a file, and how many columns of it are not read."""
+    shape = shape_of(path, FACT)
+    return read_table(path, shape, skip_bad_lines=options.skip_bad_lines), len(shape.ignored)
 
 
-def first_fields(path: Path, shape: Shape) -> list[str]:
-    """The fields of a file's first line."""
-    lines = first_lines(path, 1)
-    fields = csv.reader(lines) if shape.quoted else (line.split(shape.separator) for line in lines)
-    return next(iter(fields), [])
-
-
-def _header(path: Path, shape: Shape) -> tuple[str, ...] | None:
-    """The columns that the first line names, or None when that line is a fact already."""
-    columns = tuple(HEADERS.get(field.strip().lower(), "") for field in first_fields(path, shape))
-    return columns if sorted(columns) == sorted(FACT) else None
+def _likely_header(rows: pl.DataFrame) -> str | None:
+    """The first line if it shares no word with any other line, where relations repeat, as if it named columns."""
+    if rows.height < _FEWEST or rows[LINE][0] != 1:
+        return None
+    words, others = rows.row(0, named=True), rows[1:]
+    ends = (pl.col("subject", "object") == words[end] for end in ("subject", "object"))
+    known = pl.any_horizontal(pl.col("relation") == words["relation"], *ends)
+    if others.select(known.any()).item() or others["relation"].n_unique() > others.height / 2:
+        return None
+    return ", ".join(words[part] for part in FACT)
 
 
 def _read_parquet(path: Path, options: ReadOptions) -> Table:

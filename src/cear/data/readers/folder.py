@@ -8,6 +8,7 @@ from cear.core.errors import DataError
 from cear.core.types import SPLITS, Split
 from cear.data.draft import FACT, Draft, ReadOptions
 from cear.data.lines import Shape
+from cear.data.packed import SUFFIXES
 from cear.data.readers.texts import read_texts
 from cear.data.readers.types import read_folder_types
 from cear.data.tables import Table, read_table
@@ -41,7 +42,7 @@ def read(path: Path, options: ReadOptions) -> Draft:
 
 def facts_file(folder: Path, split: Split) -> Path | None:
     """The file of a split's facts, or None; two candidates for one split are an error."""
-    names = [f"{stem}{suffix}" for stem in STEMS[split] for suffix in (".txt", ".tsv")]
+    names = [f"{stem}{suffix}{packed}" for stem in STEMS[split] for suffix in (".txt", ".tsv") for packed in SUFFIXES]
     found = [folder / name for name in names if (folder / name).is_file()]
     if len(found) > 1:
         raise DataError(

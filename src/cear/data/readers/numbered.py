@@ -12,6 +12,8 @@ from cear.data.lines import LINE, BadLine, Shape, first_lines
 from cear.data.readers.texts import repeats
 from cear.data.tables import Table, read_table, refuse
 
+_DIGITS = 100  # of a count
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ids:
@@ -59,8 +61,8 @@ def outside(rows: pl.DataFrame, column: str, path: Path, limit: int, where: str)
 def _read_counted(path: Path, columns: tuple[str, ...], *, skip_bad_lines: bool) -> Table:
     """The rows after a first line that says how many there are."""
     count, *second = [*first_lines(path, 2), ""]
-    if not count.strip().isdecimal():
-        raise DataError(f"{path}:1: found {count!r}, expected the number of lines that follow.")
+    if not count.strip().isdecimal() or len(count) > _DIGITS:
+        raise DataError(f"{path}:1: found {count[:_DIGITS]!r}, expected the number of lines that follow.")
     separator = "\t" if "\t" in second[0] else " "
     shape = Shape(columns, separator=separator, skip_lines=1)
     table = read_table(path, shape, skip_bad_lines=skip_bad_lines)

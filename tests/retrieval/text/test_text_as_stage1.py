@@ -62,7 +62,7 @@ class TestRun:
     def test_its_record_has_epochs_and_no_rank(self, finished: Run) -> None:
         record = finished.record(finished.evaluate("test")).as_json()
         assert record["model"] == "text"
-        assert set(record["details"]) == {"training_seconds", "valid_mrr", "epochs", "best_epoch"}
+        assert set(record["details"]) == {"training_seconds", "valid_mrr", "epochs", "best_epoch", "parameters"}
 
 
 def test_an_encoder_is_tuned_and_its_vectors_are_those_of_its_weights(

@@ -22,9 +22,12 @@ from cear.study.making import missing
 class Counting(Experiment):
     """An experiment that counts how often it is made."""
 
-    name: str = "counting"
     given: dict[str, Any] | None = field(default_factory=lambda: {"a": 1})
     times: int = 0
+
+    @property
+    def name(self) -> str:
+        return "counting"
 
     def inputs(self) -> dict[str, Any] | None:
         return self.given

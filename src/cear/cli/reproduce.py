@@ -39,7 +39,7 @@ def reproduce(
         from cear import study
 
     chosen = study.parts(tables or [])
-    cells = [cell for cell in study.cells(chosen, size) if draw or download or told_if_absent(cell)]
+    cells = [cell for cell in study.cells_of(chosen, size) if draw or download or told_if_absent(cell)]
     if dry_run:
         console.print(study.plan_table(study.estimates(cells)))
         return
@@ -47,7 +47,7 @@ def reproduce(
         with resumable():
             making = study.Making(store, minutes, download, progress_bar)
             make(cells, making, seeds)
-            for experiment in dict.fromkeys(each for part in chosen for each in part.experiments):
+            for experiment in study.experiments_of(chosen, size):
                 experiment.make(making, f"cear reproduce {' '.join(tables or [])}".rstrip())
     study.write_study(out / size, chosen, size)
     console.print(f"Written: {out / size}/study.html, .md, .tex", markup=False, highlight=False)

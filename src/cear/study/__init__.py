@@ -14,7 +14,7 @@ from cear.study.leak import (
 )
 from cear.study.making import Making, missing, seeds_of
 from cear.study.records import Records
-from cear.study.study import PARTS, Part, cells, page, parts, write_study
+from cear.study.study import PARTS, Part, cells_of, experiments_of, page, parts, write_study
 
 __all__ = [
     "PARTS",
@@ -28,9 +28,10 @@ __all__ = [
     "Making",
     "Part",
     "Records",
-    "cells",
+    "cells_of",
     "command_of",
     "estimates",
+    "experiments_of",
     "leak_experiment",
     "leaky_lists",
     "leaky_scores",

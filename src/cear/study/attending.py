@@ -40,7 +40,7 @@ class Question(Experiment):
     known: str
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """Its findings are in `results/study/NAME.json`."""
         return f"attention/{self.data}-{self.reader}-{self.inputs_of}-{self.known}"
 

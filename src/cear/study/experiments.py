@@ -17,8 +17,10 @@ RESULTS = Path("results/study")
 class Experiment(ABC):
     """What is found out, from what, and where it is written."""
 
-    name: str
-    """Its findings are in `results/study/NAME.json`."""
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its findings are in `results/study/NAME.json`."""
 
     @abstractmethod
     def inputs(self) -> dict[str, Any] | None:

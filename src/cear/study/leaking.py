@@ -54,7 +54,7 @@ class Leak(Experiment):
     reader: str
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """Its findings are in `results/study/NAME.json`."""
         return f"leak/{self.data}-{self.reader}"
 

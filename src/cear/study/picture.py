@@ -24,7 +24,10 @@ SHOWN = 12  # candidates
 class Example(Experiment):
     """A test query of the demo that Stage 2 put right, and the attention of the last layer, the mean of its heads."""
 
-    name: str = "attention/example"
+    @property
+    def name(self) -> str:
+        """Its findings are in `results/study/NAME.json`."""
+        return "attention/example"
 
     def inputs(self) -> dict[str, Any] | None:
         """The settings of the demo."""

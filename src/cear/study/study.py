@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cear.config import AS_WRITTEN
 from cear.core.errors import UnknownName
 from cear.reports import Bars, Curve, Heat, Page, Table, write_page
 from cear.study import deciding, figures, given_away, protocols, tables
@@ -94,7 +95,13 @@ def parts(labels: Sequence[str]) -> list[Part]:
     return [PARTS[label] for label in labels or PARTS]
 
 
-def cells(chosen: Sequence[Part], size: str) -> list[Cell]:
+def experiments_of(chosen: Sequence[Part], size: str) -> list[Experiment]:
+    """The experiments of parts, each once; they have one size, that of the files as written."""
+    found = dict.fromkeys(each for part in chosen for each in part.experiments)
+    return [*found] if size == AS_WRITTEN else []
+
+
+def cells_of(chosen: Sequence[Part], size: str) -> list[Cell]:
     """The cells that parts show and that have a configuration, each once, in a size."""
     every = dict.fromkeys(cell for part in chosen for cell in part.cells)
     return [cell.in_size(size) for cell in every if cell.config.exists()]
@@ -103,7 +110,8 @@ def cells(chosen: Sequence[Part], size: str) -> list[Cell]:
 def page(chosen: Sequence[Part], size: str, folder: Path) -> Page:
     """The page of parts, drawn from the records that are there."""
     records = Records(folder, size)
-    drawn = tuple(draw(records) for part in chosen for draw in part.drawings)
+    shown = [part for part in chosen if size == AS_WRITTEN or not part.experiments]
+    drawn = tuple(draw(records) for part in shown for draw in part.drawings)
     about = (
         f"Size {size}. Every figure is read from a record and links to it; “paper” is what the paper prints.",
         "Intervals are of 95 %, by distinct query; ± is the standard deviation over seeds.",

@@ -19,7 +19,7 @@ demo: $(USE)  ## train on the embedded knowledge base, measure, answer questions
 	@$(BIN)/cear demo
 
 test: $(DEVELOP)  ## the test suite: offline, on the CPU, within minutes
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(DEVELOP)  ## lint, formatting, types
 	$(BIN)/ruff check .

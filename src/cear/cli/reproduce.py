@@ -41,7 +41,7 @@ def reproduce(
     chosen = study.parts(tables or [])
     cells = [cell for cell in study.cells_of(chosen, size) if draw or download or told_if_absent(cell)]
     if dry_run:
-        console.print(study.plan_table(study.estimates(cells)))
+        console.print(study.plan_table(study.estimates(cells, store)))
         return
     if not draw:
         with resumable():

@@ -22,7 +22,7 @@ PLAIN = ("candidates.crossfit=null", "candidates.known=keep", "candidates.querie
 CHANGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "none": ("cross-fitted lists, scores in the head, softmax, Stage 2 alone", ()),
     "plain": ("lists of the Stage 1 that saw their facts", PLAIN),
-    "fewer": ("1,000 lists in place of 3,000", ("reranker.lists_per_epoch=1000",)),
+    "fewer": ("500 lists in place of 1,500", ("reranker.lists_per_epoch=500",)),
     "kept": ("known answers kept in the lists", ("candidates.known=keep",)),
     "bce": ("a binary loss", ("reranker.loss=bce",)),
     "blind": ("no scores in the head", ("reranker.features=none",)),

@@ -25,7 +25,7 @@ READERS: Mapping[str, RerankerConfig] = {
         learning_rate=1e-4,
         head_learning_rate=2e-3,
         max_tokens=1000,
-        lists_per_epoch=3000,
+        lists_per_epoch=1500,
         epochs=1,
         validate_facts=150,
     ),

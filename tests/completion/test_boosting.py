@@ -12,6 +12,7 @@ from numpy.random import Generator
 from cear.completion import Fitted
 from cear.completion.boosting import Boosted, Counted, HiddenTruth, Likelihood, Reals, sample_groups, sigmoid
 from cear.core.errors import DataError
+from cear.core.reading import reading
 from cear.core.types import Floats, Ints
 
 SEEN = np.array([1.0, 0, 1, 0, 0])
@@ -112,7 +113,7 @@ class TestFit:
 
     @pytest.mark.parametrize("values", [{}, {"models": [["x"]], "start": 0.0}, {"models": 3, "start": 0, "seed": 0}])
     def test_a_damaged_file_is_told(self, values: dict[str, Any]) -> None:
-        with pytest.raises(DataError, match=r"damaged. Delete the step"):
+        with pytest.raises(DataError, match=r"x\.json cannot be read"), reading("x.json"):
             Fitted.from_json(values)
 
     def test_of_a_single_group_nobody_may_say_more_than_the_mean(self) -> None:

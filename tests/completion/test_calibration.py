@@ -12,6 +12,7 @@ import pytest
 from cear.completion import Calibrator, Proposals, Sample, promise
 from cear.completion.boosting import Reals, sigmoid
 from cear.core.errors import DataError
+from cear.core.reading import reading
 from cear.core.types import Bools, Floats, Ints
 from cear.data import KnowledgeBase, Vocabulary
 
@@ -165,7 +166,7 @@ class TestJson:
     @pytest.mark.parametrize("missing", ["trees", "scale", "share"])
     def test_a_damaged_one_is_told(self, calibrator: Calibrator, missing: str) -> None:
         values = {name: value for name, value in calibrator.as_json().items() if name != missing}
-        with pytest.raises(DataError, match=r"cannot be read. Delete the step"):
+        with pytest.raises(DataError, match=rf"x\.json cannot be read: '{missing}' is not there"), reading("x.json"):
             Calibrator.from_json(values)
 
 

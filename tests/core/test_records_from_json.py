@@ -36,5 +36,5 @@ def test_a_field_with_a_default_may_be_missing() -> None:
     ],
 )
 def test_anything_else_is_refused_with_file_reason_and_remedy(values: Any, said: str) -> None:
-    with pytest.raises(DataError, match=rf"place\.json cannot be read: {said}\. .*delete it and run the same command"):
+    with pytest.raises(DataError, match=rf"place\.json cannot be read: {said}\. .*delete it and run the command"):
         from_json(Place, values, "place.json")

@@ -20,6 +20,7 @@ from cear.candidates.lists import Lists, Manifest
 from cear.core.errors import DataError, MismatchError
 from cear.core.files import replacing
 from cear.core.records import from_json
+from cear.core.tables import read_table, read_words
 from cear.core.types import NO_ENTITY, Candidates, Queries
 from cear.data import KnowledgeBase
 
@@ -69,32 +70,27 @@ def _columns(path: Path, k: int, extra: int) -> dict[str, npt.NDArray[Any]]:
     if extra:
         wanted["extra_scores"] = pl.Array(pl.Float32, k * extra)
     try:
-        table = pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in wanted.items())
-    except pl.exceptions.PolarsError as error:
+        table = read_table(path, wanted)
+    except DataError as error:
         sizes = ", ".join(f"{name} with {kind.shape[0]}" for name, kind in wanted.items() if isinstance(kind, pl.Array))
         raise DataError(
             f"{path}: lists need the columns {', '.join(wanted)}, of which {sizes} values in each row, as its manifest "
-            f"says: {error}. Write it with cear.candidates.write_lists."
+            f"says. {error}"
         ) from None
     return {name: column.to_numpy(writable=True) for name, column in table.to_dict().items()}  # as PyTorch wants them
 
 
 def _manifest(path: Path) -> Manifest:
-    try:
-        text = pl.read_parquet_metadata(path).get(_MANIFEST)
-    except (FileNotFoundError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path} is not a file of candidates: {error}. Make it again.") from None
-    if text is None:
+    said = read_words(path, _MANIFEST)
+    if said is None:
         raise DataError(
             f"{path} has no manifest, so it cannot be told which knowledge base its integers belong to. "
             "Write it with cear.candidates.write_lists."
         )
-    try:
-        return from_json(Manifest, json.loads(text), f"The manifest of {path}")
-    except ValueError as error:
-        raise DataError(
-            f"{path} has a manifest that cannot be read: {error}. Write it with cear.candidates.write_lists."
-        ) from None
+    manifest = from_json(Manifest, said, f"The manifest of {path}")
+    if manifest.k < 1:
+        raise DataError(f"{path} has lists of {manifest.k} candidates, as its manifest says. Make it again.")
+    return manifest
 
 
 def _check(path: Path, lists: Lists, kb: KnowledgeBase) -> None:

@@ -8,22 +8,24 @@ wrong proposal to those who learn from validation facts, and who has seen it as 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from cear.core.errors import DataError
+from cear.completion.trees import Trees
 from cear.core.types import Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    import lightgbm  # half a second, which who does not complete need not wait for
+    import lightgbm  # a second, which only who completes need wait for
 
 Reals = npt.NDArray[np.float64]
 
 _PARTS = 5
 _ROUNDS, _PATIENCE = 400, 15
+_FEW = 1000  # rows for which reading the trees ourselves is faster than importing LightGBM
+_MODELS = 64  # that are kept ready to be asked
 _KNUTH = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -118,19 +120,13 @@ class Fitted:
     start: float
     seed: int
 
-    @cached_property
-    def _boosters(self) -> list[list[lightgbm.Booster | None]]:
-        import lightgbm
-
-        return [[lightgbm.Booster(model_str=text) if text else None for text in dealing] for dealing in self.models]
-
     def raw(self, features: Floats, groups: Ints) -> Reals:
         """What the models that never saw the group of a row say of it, (row,)."""
         total = np.zeros(len(features))
-        for number, boosters in enumerate(self._boosters):
+        for number, models in enumerate(self.models):
             part = dealt(groups, self.seed + number)
-            for which, booster in enumerate(boosters):
-                total[part == which] += _raw(booster, features[part == which])
+            for which, model in enumerate(models):
+                total[part == which] += _raw(model, features[part == which])
         return total / len(self.models) + self.start
 
     def as_json(self) -> dict[str, Any]:
@@ -140,13 +136,8 @@ class Fitted:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
         """The trees that `as_json` gave."""
-        try:
-            models = tuple(tuple(str(model) for model in dealing) for dealing in values["models"])
-            return cls(models, float(values["start"]), int(values["seed"]))
-        except (KeyError, TypeError, ValueError):
-            raise DataError(
-                "A file of trees is damaged. Delete the step that it belongs to: it is made anew."
-            ) from None
+        models = tuple(tuple(str(model) for model in dealing) for dealing in values["models"])
+        return cls(models, float(values["start"]), int(values["seed"]))
 
 
 @dataclass(frozen=True)
@@ -225,10 +216,29 @@ def dealt(groups: Ints, seed: int) -> Ints:
     return np.asarray(_scrambled(groups, seed) % np.uint64(_PARTS)).astype(np.int64)
 
 
-def _raw(booster: lightgbm.Booster | None, features: Floats) -> Reals:
-    if booster is None or not len(features):
+def _raw(model: str, features: Floats) -> Reals:
+    """What a model says of rows, (row,): read by ourselves for a few, by LightGBM for many, to the same bits."""
+    if not model or not len(features):
         return np.zeros(len(features))
-    return np.asarray(booster.predict(features, raw_score=True, num_threads=1))
+    if len(features) <= _FEW and (trees := _trees(model)) is not None:
+        return trees.raw(features)
+    return np.asarray(_booster(model).predict(features, raw_score=True, num_threads=1))
+
+
+@lru_cache(_MODELS)
+def _trees(model: str) -> Trees | None:
+    """The trees of a model, or None where only LightGBM itself can read them."""
+    try:
+        return Trees.of(model)
+    except (ValueError, KeyError):
+        return None
+
+
+@lru_cache(_MODELS)
+def _booster(model: str) -> lightgbm.Booster:
+    import lightgbm
+
+    return lightgbm.Booster(model_str=model)
 
 
 def _scrambled(groups: Ints, seed: int) -> npt.NDArray[np.uint64]:

@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import minimize
 
 from cear.completion.boosting import Boosted, Fitted, HiddenTruth, Reals, sample_groups, sigmoid
 from cear.completion.counts import among, fact_keys
 from cear.completion.proposals import Proposals, monotone
-from cear.core.errors import DataError
 from cear.core.types import Bools, Floats, Ints
 from cear.data import KnowledgeBase
 
@@ -133,20 +131,9 @@ class Calibrator:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """The calibrator that `as_json` gave."""
-        try:
-            scale, doubt, relations = (np.array(values[name], np.float64) for name in ("scale", "doubt", "relations"))
-            return cls(
-                Fitted.from_json(values["trees"]),
-                scale,
-                doubt,
-                relations,
-                float(values["share"]),
-                bool(values.get("linked", True)),
-            )
-        except (KeyError, TypeError, ValueError):
-            raise DataError(
-                "A calibration cannot be read. Delete the step that it belongs to: it is made anew."
-            ) from None
+        scale, doubt, relations = (np.array(values[name], np.float64) for name in ("scale", "doubt", "relations"))
+        trees, linked = Fitted.from_json(values["trees"]), bool(values.get("linked", True))
+        return cls(trees, scale, doubt, relations, float(values["share"]), linked)
 
 
 def _said_of(proposals: Proposals, *, linked: bool) -> Proposals:
@@ -204,6 +191,8 @@ def _bends(raw: Reals) -> Floats:
 
 def _best_scale(truth: HiddenTruth, raw: Reals) -> Floats:
     """The most likely scale of what the trees say, never falling: trees that stop early are too careful."""
+    from scipy.optimize import minimize  # a third of a second, which only who learns need wait for
+
     rows = _bends(raw)
 
     def loss(scale: Floats) -> tuple[float, Floats]:

@@ -14,6 +14,8 @@ from cear.core.blocks import blocks
 from cear.core.context import Context
 from cear.core.errors import OutOfTime
 from cear.core.progress import Progress, silent
+from cear.core.reading import reading
+from cear.core.seals import if_whole
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Ints, Queries
 from cear.ranking import Ranker
@@ -25,18 +27,18 @@ _PART = 4096  # questions that are asked before their answers are kept
 def collect(ranker: Ranker, queries: Queries, n: int, counts: Counts, folder: Path, context: Context) -> None:
     """Propose the n best answers of every query, and write them; what an earlier try has kept is not asked again."""
     parts = [*blocks(len(queries), _PART)]
+    kept: list[Views] = []
     with context.progress("Asking", len(queries)) as bar:
         for number, block in enumerate(parts):
             path = folder / f"views-{number:05d}.safetensors"
-            if not path.exists():
+            views = if_whole(path, _read_views)
+            if views is None:
                 if context.deadline.passed():
                     raise OutOfTime("The time is over while questions were asked. The same command goes on from here.")
-                _write_views(path, asked(ranker, queries[block], n))
+                views = asked(ranker, queries[block], n)
+                _write_views(path, views)
+            kept.append(views.from_query(block.start))
             bar.advance(block.stop - block.start)
-    kept = [
-        _read_views(folder / f"views-{number:05d}.safetensors").from_query(block.start)
-        for number, block in enumerate(parts)
-    ]
     write_proposals(folder / PROPOSALS, Proposals.of(queries, Views.concat([_no_views(ranker), *kept]), counts))
     for path in folder.glob("views-*.safetensors"):
         path.unlink()
@@ -75,7 +77,8 @@ def write_proposals(path: Path, proposals: Proposals) -> None:
 def read_proposals(path: Path) -> Proposals:
     """The proposals in a file."""
     tensors, _ = read_tensors(path)
-    return Proposals(*(tensors[name].numpy() for name in ("facts", "views", "counts", "ranks")))
+    with reading(path):
+        return Proposals(*(tensors[name].numpy() for name in ("facts", "views", "counts", "ranks")))
 
 
 def _no_views(ranker: Ranker) -> Views:
@@ -90,4 +93,5 @@ def _write_views(path: Path, views: Views) -> None:
 
 def _read_views(path: Path) -> Views:
     tensors, _ = read_tensors(path)
-    return Views(*(tensors[name].numpy() for name in ("query", "answer", "features", "rank")))
+    with reading(path):
+        return Views(*(tensors[name].numpy() for name in ("query", "answer", "features", "rank")))

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from scipy import sparse
 
 from cear.completion.boosting import Boosted, Counted, Fitted, sample_groups
 from cear.completion.counts import Counts
 from cear.core.blocks import blocks
 from cear.core.types import Bools, Floats, Ints, Queries
 from cear.data import KnowledgeBase
+
+if TYPE_CHECKING:
+    from scipy import sparse  # who only asks need not wait for it
 
 _ENTITIES = 4096  # whose plausible queries are found at a time
 _MOST_ROWS = 400_000  # queries that the expectation is learned from
@@ -102,6 +104,8 @@ def _groups(queries: Queries, kb: KnowledgeBase) -> Ints:
 
 def _attributes(kb: KnowledgeBase) -> sparse.csr_array:
     """Which relations, in both directions, and types each entity has, (entity, attribute), 1 or 0."""
+    from scipy import sparse
+
     asked = kb.known("train").queries
     rows, columns = [asked.entity], [asked.relation]
     width = 2 * kb.n_relations
@@ -115,6 +119,8 @@ def _attributes(kb: KnowledgeBase) -> sparse.csr_array:
 
 def _suggestions(kb: KnowledgeBase, least_share: float) -> sparse.csr_array:
     """-log(1 - share) of the entities with an attribute that have a relation, (attribute, relation), or 0."""
+    from scipy import sparse
+
     has = _attributes(kb)
     relations = has[:, : 2 * kb.n_relations]
     both = (has.T @ relations).tocoo()
@@ -129,6 +135,8 @@ def _plausible_of(
     has: sparse.csr_array, suggests: sparse.csr_array, block: slice, kb: KnowledgeBase
 ) -> Sequence[Ints | Floats]:
     """Entities, relations and evidence of the plausible queries of a block of entities."""
+    from scipy import sparse
+
     mine = has[block]
     evidence = (mine @ suggests).tocoo()
     known = mine[:, : 2 * kb.n_relations].tocoo()

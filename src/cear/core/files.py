@@ -13,9 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from cear.core.errors import DataError
+from cear.core.disk import refused_by_disk
+from cear.core.errors import DataError, DiskError
+from cear.core.reading import reading
 
 _WRITER = re.compile(r"\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<start>\d+)-[0-9a-f]+\.partial$")
 _DAY = 24 * 60 * 60  # seconds
@@ -31,16 +33,24 @@ def replacing(path: Path) -> Iterator[Path]:
     >>> (folder / "a.txt").read_text(), len(list(folder.iterdir()))
     ('whole', 1)
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(path)
-    partial.touch(0o600, exist_ok=False)  # as private as it will be, until it is whole
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.touch(0o600, exist_ok=False)  # as private as it will be, until it is whole
         yield partial
         _flush_to_disk(partial)
         os.chmod(partial, 0o666 & ~_umask())
         partial.replace(path)
+    except Exception as error:
+        if (why := refused_by_disk(error, partial)) is None:
+            raise
+        raise DiskError(
+            f"{path} could not be written: {why}. What it held before is still there. Make room on the disk, or check "
+            "who may write there, then run the same command again: it continues."
+        ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # a disk that nothing can be written to has nothing of ours
+            partial.unlink(missing_ok=True)
 
 
 def partial_of(path: Path) -> Path:
@@ -68,8 +78,13 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The value stored in a JSON file."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    """The value stored in a JSON file; one that is not there, cut off or damaged is a `DataError`."""
+    with reading(path):
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _is_left(partial: Path) -> bool:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cear.core.errors import CearError, DataError, MismatchError
+from cear.core.errors import DataError, MismatchError
 from cear.core.files import replacing
+from cear.core.reading import in_words, reading, unreadable
+from cear.core.tables import read_table, read_words
 from cear.core.types import Ints, Queries, Ragged, Ranks
 from cear.evaluation.evaluation import Evaluation
 from cear.evaluation.leaks import LeakReport
@@ -96,17 +98,17 @@ def write_ranks(path: Path, evaluation: Evaluation) -> None:
 
 def read_ranks(path: Path) -> Evaluation:
     """The evaluation whose ranks a file holds."""
+    if not path.exists():
+        raise DataError(f"There is no file of ranks {path}. `cear run` and `cear evaluate --json` write one.")
+    whole = read_words(path, KEY)
+    if whole is None:
+        raise unreadable(path, "it says nothing about an evaluation")
+    frame = read_table(path)
     try:
-        whole = pl.read_parquet_metadata(path).get(KEY)
-        if whole is None:
-            raise DataError("it says nothing about an evaluation")
-        return from_frame(pl.read_parquet(path), json.loads(whole))
-    except FileNotFoundError:
-        raise DataError(f"There is no file of ranks {path}. `cear run` and `cear evaluate --json` write one.") from None
-    except (CearError, pl.exceptions.PolarsError, OSError, KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            f"{path} is not a file of ranks, or is damaged ({error}). Delete it and evaluate the run again."
-        ) from error
+        with reading(path):
+            return from_frame(frame, whole)
+    except (pl.exceptions.PolarsError, MismatchError) as error:  # a column or rows that are not there
+        raise unreadable(path, in_words(error)) from error
 
 
 def _refuse_other_lists(before: Evaluation, after: Evaluation) -> None:

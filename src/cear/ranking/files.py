@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 
 from cear.candidates import read_lists, write_lists
+from cear.core.reading import reading
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Ragged, Ranks
 from cear.data import KnowledgeBase
@@ -33,7 +34,8 @@ def read_places(folder: Path, kb: KnowledgeBase) -> Places:
     """The places in a folder; their golds are not in it."""
     lists = read_lists(folder / LISTS, kb)
     arrays = {name: tensor.numpy() for name, tensor in read_tensors(folder / STAGE1)[0].items()}
-    filters = sorted(name.removesuffix(".above") for name in arrays if name.endswith(".above"))
-    ranks = {name: Ranks(arrays[f"{name}.above"], arrays[f"{name}.tied"]) for name in filters}
     nothing = Ragged.empty(len(lists))
-    return Places(lists.queries, nothing, ranks, arrays["gold_scores"], lists, arrays["listed_scores"])
+    with reading(folder / STAGE1):
+        filters = sorted(name.removesuffix(".above") for name in arrays if name.endswith(".above"))
+        ranks = {name: Ranks(arrays[f"{name}.above"], arrays[f"{name}.tied"]) for name in filters}
+        return Places(lists.queries, nothing, ranks, arrays["gold_scores"], lists, arrays["listed_scores"])

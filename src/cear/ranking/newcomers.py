@@ -82,7 +82,8 @@ def _vocabulary(entities: Vocabulary, newcomers: Sequence[NewEntity]) -> Vocabul
                 f"{entities.name(entities.by_id[each.id])!r}. Ask about that one, or give the new one another id."
             )
     columns = {part: [getattr(each, part) for each in newcomers] for part in ("id", "name", "description")}
-    return Vocabulary(entities.kind, pl.concat([entities.table, pl.DataFrame(columns, schema=entities.table.schema)]))
+    table = pl.concat([entities.table, pl.DataFrame(columns, schema=entities.table.schema)])
+    return Vocabulary(entities.kind, table, entities.aliases)
 
 
 def _facts(newcomer: NewEntity, number: int, entities: Vocabulary, kb: KnowledgeBase) -> Iterator[tuple[int, int, int]]:

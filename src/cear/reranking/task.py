@@ -129,7 +129,7 @@ def train_phases(
         opened = phase.open(best)
         task = Stage2Task(opened, examples, validate, context)
         schedule, place = opened.config.schedule, folder / phase.name
-        states[phase.name] = fit(task, schedule, place, key=[*key, phase.name], context=context)
+        states[phase.name] = fit(task, schedule, place, key=[*key, phase.name], context=context.called(phase.name))
         opened.model.eval()
         if max(states, key=lambda name: states[name].best) == phase.name:
             best = opened

@@ -19,6 +19,7 @@ from pydantic import model_validator
 from torch import Tensor
 
 from cear.core.blocks import blocks, rows_within
+from cear.core.compiling import compiled
 from cear.core.devices import runs_kernels
 from cear.core.threads import torch_threads
 from cear.retrieval.gradient import GradientConfig
@@ -135,7 +136,7 @@ def _backward_kernel(complex_pairs: bool) -> Any:
     return _complex_backward if complex_pairs else _real_backward
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@compiled(parallel=True, fastmath=True)
 def _complex_forward(x, y, out):  # type: ignore[no-untyped-def] # pragma: no cover - compiled
     rank = x.shape[1] // 2
     for i in numba.prange(x.shape[0]):
@@ -148,7 +149,7 @@ def _complex_forward(x, y, out):  # type: ignore[no-untyped-def] # pragma: no co
             out[i, j] = total
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@compiled(parallel=True, fastmath=True)
 def _complex_backward(x, y, grad, to_x):  # type: ignore[no-untyped-def] # pragma: no cover - compiled
     rank = x.shape[1] // 2
     tiny = np.float32(_TINY)
@@ -164,7 +165,7 @@ def _complex_backward(x, y, grad, to_x):  # type: ignore[no-untyped-def] # pragm
                 to_x[i, rank + d] += share * imaginary
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@compiled(parallel=True, fastmath=True)
 def _real_forward(x, y, out):  # type: ignore[no-untyped-def] # pragma: no cover - compiled
     for i in numba.prange(x.shape[0]):
         for j in range(y.shape[0]):
@@ -174,7 +175,7 @@ def _real_forward(x, y, out):  # type: ignore[no-untyped-def] # pragma: no cover
             out[i, j] = total
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@compiled(parallel=True, fastmath=True)
 def _real_backward(x, y, grad, to_x):  # type: ignore[no-untyped-def] # pragma: no cover - compiled
     for i in numba.prange(x.shape[0]):
         to_x[i, :] = 0

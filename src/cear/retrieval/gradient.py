@@ -10,6 +10,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from cear.core.context import Context
 from cear.core.settings import Settings
+from cear.core.tensors import load_state
 from cear.data import KnowledgeBase
 from cear.evaluation import valid_mrr
 from cear.retrieval.embeddings import AnyEmbedding, Embeddings, RowsConfig
@@ -99,7 +100,7 @@ class GradientConfig(ScheduleConfig, RetrieverConfig):
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> Scorer:
         """The scorer with the weights that were best on validation."""
         scorer = self.build(kb, context)
-        scorer.load_state_dict(load_weights(folder))
+        load_state(scorer, load_weights(folder))
         return scorer.eval()
 
     def details(self, training: State) -> dict[str, Any]:

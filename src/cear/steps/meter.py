@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from cear.core.files import read_json, write_json
 from cear.core.machine import peak_bytes
+from cear.core.records import from_json
+from cear.core.seals import if_whole, read_sealed, write_sealed
 
 _BEAT = 0.5  # seconds between two looks at the memory
 _WRITES = 10  # looks between two writes: a kill loses five seconds of the account
@@ -40,7 +41,7 @@ class Meter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._before = Spent(**read_json(path)) if path.exists() else Spent()
+        self._before = if_whole(path, lambda path: from_json(Spent, read_sealed(path), path)) or Spent()
         self._stop = threading.Event()
         self._peak = 0
 
@@ -53,7 +54,7 @@ class Meter:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        write_json(self._path, asdict(self.spent))
+        write_sealed(self._path, asdict(self.spent))
 
     @property
     def spent(self) -> Spent:
@@ -69,7 +70,7 @@ class Meter:
             self._peak = max(self._peak, _resident())
             beats += 1
             if beats % _WRITES == 0:
-                write_json(self._path, asdict(self.spent))
+                write_sealed(self._path, asdict(self.spent))
 
 
 def _resident() -> int:

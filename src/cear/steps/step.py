@@ -65,11 +65,13 @@ class StepReport:
     """Whether this run found it ready."""
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any], source: Path) -> StepReport:
+    def from_json(cls, values: Any, source: Path) -> StepReport:
         """The report that `as_json` gave; `source` is named where it is not one."""
+        if not isinstance(values, Mapping):
+            return from_json(cls, values, source)  # which says so
         spent = {name: values[name] for name in Spent.__dataclass_fields__ if name in values}
         rest = {name: value for name, value in values.items() if name not in spent}
-        return from_json(cls, {**rest, "spent": from_json(Spent, spent, source)}, source)
+        return from_json(cls, {**rest, "spent": spent}, source)
 
     def as_json(self) -> dict[str, Any]:
         """The report as a flat value of JSON."""

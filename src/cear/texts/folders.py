@@ -49,7 +49,7 @@ def pretrained_folder(name: str, what: What, *, weights: bool = True, download: 
 def refuse_code(folder: Path) -> None:
     """Raise `ConfigError` for a model whose settings name code: its own, a kernel on the hub, or another model's."""
     for path in sorted(folder.glob("*config*.json")):
-        for key, value in _settings(_read(path)):
+        for key, value in _settings(read_json(path)):
             if key.lstrip("_") in _CODE and _names_code(key, value):
                 raise ConfigError(
                     f"{path} names code to run (`{key}`: {str(value)[:80]!r}), and what a model brings or names is "
@@ -65,9 +65,9 @@ def refuse_pickles(folder: Path) -> None:
     pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
     if pickled and not any(folder.glob("*.safetensors")):
         raise ConfigError(_pickled(folder, ", ".join(pickled)))
-    named = [each for path in folder.glob("*config*.json") for each in _weights_in(_read(path))]
+    named = [each for path in folder.glob("*config*.json") for each in _weights_in(read_json(path))]
     for path in folder.glob("*.safetensors.index.json"):
-        named += [beside(path, each).name for each in _shards_in(_read(path))]
+        named += [beside(path, each).name for each in _shards_in(read_json(path))]
     for name in named:
         if not str(name).endswith((".safetensors", ".safetensors.index.json")):
             raise ConfigError(_pickled(folder, str(name)[:80]))
@@ -106,13 +106,6 @@ def _settings(values: Any) -> Iterator[tuple[str, Any]]:
                 waiting.extend(group.values())
             case list(several):
                 waiting.extend(several)
-
-
-def _read(path: Path) -> Any:
-    try:
-        return read_json(path)
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}. Copy the folder again.") from None
 
 
 def _is_folder(name: str) -> bool:

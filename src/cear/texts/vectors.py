@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -15,8 +16,10 @@ from torch import Tensor
 
 from cear.core.blocks import blocks
 from cear.core.devices import tensor
+from cear.core.errors import CearError
 from cear.core.keys import content_key
 from cear.core.progress import Progress, silent
+from cear.core.seals import if_whole
 from cear.core.tensors import read_tensors, write_tensors
 from cear.data import KnowledgeBase, cache_root
 from cear.texts.batches import pack_by_tokens
@@ -25,6 +28,8 @@ from cear.texts.lines import texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+log = logging.getLogger("cear.texts")
 
 _MAX_TOKENS = 4000  # in a batch
 _PART = 4096  # texts that are encoded and kept together: what an interruption may cost
@@ -54,11 +59,13 @@ def text_vectors(
     device: str = "cpu",
     download: bool = False,
     progress: Progress = silent,
+    own: Path | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The unit vectors of all entities (name and description) and of all relations (name), on the CPU.
 
     Each text is cut to so many `tokens`; the encoder reads it on `device`. What was encoded before an interruption is
-    not encoded again, and an encoder that has nothing to read is not loaded.
+    not encoded again, and an encoder that has nothing to read is not loaded. `own` is a folder that is looked into
+    before the user's cache, and gets a copy of what is not there: a run that moves takes it along.
     """
     loaded = cache(partial(load_encoder, encoder, download=download))
 
@@ -67,20 +74,37 @@ def text_vectors(
 
     lines = [*texts(kb.entities), *kb.relations.table["name"].to_list()]
     parts = [lines[part] for part in blocks(len(lines), _PART)]
-    known = [encoder, *_state_of(encoder), str(tokens)]
-    vectors = torch.cat([_kept([*known, *part], partial(make, part)) for part in parts])
+    shared, state = cache_root() / "text_vectors", _state_of(encoder)
+
+    def vectors_of(part: list[str]) -> Tensor:
+        kept = partial(_kept, _place(shared, [encoder, *state, str(tokens), *part]), partial(make, part))
+        return kept() if own is None else _kept(_place(own, [encoder, str(tokens), *part]), kept)
+
+    vectors = torch.cat([vectors_of(part) for part in parts])
     return vectors[: kb.n_entities], vectors[kb.n_entities :]
 
 
-def _kept(key: Sequence[str], make: Callable[[], Tensor]) -> Tensor:
-    """The vectors that `make` makes, once for each key, in the user's cache."""
+def _place(folder: Path, key: Sequence[str]) -> Path:
+    """The file of the vectors of this key."""
     parts = "\0".join(key)
     if parts.count("\0") >= len(key):  # a text with such a character could pass for two
         parts = content_key(*key)
-    name = hashlib.sha256(parts.encode()).hexdigest()[:32]
-    path = cache_root() / "text_vectors" / f"{name}.safetensors"
-    if not path.exists():
-        write_tensors(path, {"vectors": make().float().cpu()})
+    return folder / f"{hashlib.sha256(parts.encode()).hexdigest()[:32]}.safetensors"
+
+
+def _kept(path: Path, make: Callable[[], Tensor]) -> Tensor:
+    """The vectors that a file keeps; made now where there is none, and kept if the disk allows."""
+    if (kept := if_whole(path, _read_vectors)) is not None:
+        return kept
+    made = make().float().cpu()
+    try:
+        write_tensors(path, {"vectors": made})
+    except (CearError, OSError) as error:  # no place to keep them costs time, not the result
+        log.info("Text vectors were not kept: %s", error)
+    return made
+
+
+def _read_vectors(path: Path) -> Tensor:
     return read_tensors(path)[0]["vectors"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -10,9 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from cear.core.errors import MismatchError
+from cear.core.reading import reading
 from cear.core.records import from_json
-from cear.core.tensors import read_tensors, write_tensors
+from cear.core.seals import if_whole
+from cear.core.tensors import Tensors, load_state, read_tensors, write_tensors
 from cear.training.workers import Workers
+
+log = logging.getLogger("cear.training")
 
 LATEST, BEST = "checkpoint.safetensors", "best.safetensors"
 
@@ -30,10 +35,11 @@ class State:
     since_best: int = 0
     seconds: float = 0.0
     done: bool = False
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, int | float]] = field(default_factory=list)
+    """An epoch comes back as the integer that it was: a resumed training leaves the bytes of an undisturbed one."""
 
 
-def load_weights(folder: Path) -> dict[str, Tensor]:
+def load_weights(folder: Path) -> Tensors:
     """The weights that were best on validation in the folder of a training."""
     return read_tensors(folder / BEST)[0]
 
@@ -63,12 +69,13 @@ class Checkpoint:
         write_tensors(self._folder / LATEST, tensors, {"state": json.dumps(asdict(state)), "key": self._key})
 
     def resume(self) -> State:
-        """Bring model and optimiser to where the training was; a fresh state where there was none."""
+        """Bring model and optimiser to where the training was; a fresh state where there was none, or it is damaged."""
         path = self._folder / LATEST
         self._workers.wait()
-        if not path.exists():
+        kept = if_whole(path, read_tensors)
+        if kept is None:
             return State()
-        tensors, metadata = read_tensors(path)
+        tensors, metadata = kept
         there = metadata.get("key", "no key")
         if there != self._key:
             raise MismatchError(
@@ -76,13 +83,17 @@ class Checkpoint:
                 f"({there[:12]}, this one is {self._key[:12]}). "
                 "Use another folder, or delete this one to start afresh."
             )
-        state = from_json(State, json.loads(metadata["state"]), path)
+        with reading(path):
+            state = from_json(State, json.loads(metadata["state"]), path)
+        if state.best_epoch and if_whole(self._folder / BEST, read_tensors) is None:
+            log.warning("The training in %s has lost its best weights and starts again.", self._folder)
+            return State()
         self._restore(tensors)
         return state
 
-    def _restore(self, tensors: dict[str, Tensor]) -> None:
+    def _restore(self, tensors: Tensors) -> None:
         model = {key.removeprefix("model."): value for key, value in tensors.items() if key.startswith("model.")}
-        self._model.load_state_dict(model)
+        load_state(self._model, Tensors(tensors.path, model))
         slots: dict[int, dict[str, Tensor]] = {}
         for key, value in tensors.items():
             if key.startswith("optimizer."):

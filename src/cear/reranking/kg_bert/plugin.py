@@ -9,7 +9,7 @@ import numpy as np
 
 from cear.candidates import Lists, Manifest
 from cear.core.context import Context
-from cear.core.tensors import read_tensors
+from cear.core.tensors import load_state, read_tensors
 from cear.core.types import NO_ENTITY, Candidates, Floats
 from cear.data import KnowledgeBase
 from cear.reranking.kg_bert.config import KgBertSettings
@@ -61,5 +61,5 @@ class KgBertRerankerConfig(KgBertSettings):
         there = self.model_copy(update={"encoder": str(folder / ENCODER)})
         reranker = KgBertReranker(upstream.kb, there, context)
         reranker.config = self
-        reranker.reader.model.head.load_state_dict(read_tensors(folder / HEAD)[0])
+        load_state(reranker.reader.model.head, read_tensors(folder / HEAD)[0])
         return reranker

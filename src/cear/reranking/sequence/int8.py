@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from cear.core.errors import ConfigError
-from cear.core.files import replacing
+from cear.core.files import file_digest, replacing
+from cear.core.seals import if_whole, read_sealed, write_sealed
 from cear.data import cache_root
 from cear.reranking.sequence.reranker import ENCODER, SequenceReranker
 
@@ -41,12 +42,24 @@ def with_int8(reranker: SequenceReranker, folder: Path) -> SequenceReranker:
     """
     _refuse_missing_packages()
     path = cache_root() / "int8" / f"{_digest(folder / ENCODER)}.onnx"
-    if not path.exists():
+    if not _is_whole(path):
         log.info("Writing the 8-bit encoder into %s. This is done once.", path)
         export(reranker.model.encoder, path)
+        write_sealed(path.with_suffix(".json"), {"sha256": file_digest(path)})
     reranker.model.encoder = Int8Encoder(path)
     reranker.read_tokens = READ_TOKENS
     return reranker
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an 8-bit encoder is there as it was written; a damaged one is told."""
+    known = if_whole(path.with_suffix(".json"), read_sealed)
+    if known is None or not path.exists():
+        return False
+    if known.get("sha256") == file_digest(path):
+        return True
+    log.warning("%s is damaged and made again.", path)
+    return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from cear.candidates import Lists, Manifest
 from cear.core.context import Context
 from cear.core.errors import ConfigError
-from cear.core.tensors import read_tensors
+from cear.core.tensors import load_state, read_tensors
 from cear.core.types import Candidates, Floats, Queries
 from cear.data import KnowledgeBase
 from cear.reranking.reranker import Upstream
@@ -49,7 +49,9 @@ class SequenceConfig(SequenceSettings):
         reranker = SequenceReranker(upstream.kb, there, context)
         reranker.config = self
         encoder = {key: value for key, value in reranker.model.state_dict().items() if key.startswith("encoder.")}
-        reranker.model.load_state_dict(encoder | read_tensors(folder / HEAD)[0])  # a missing weight is an error
+        weights = read_tensors(folder / HEAD)[0]
+        weights.update(encoder)
+        load_state(reranker.model, weights)  # a missing weight is an error
         return reranker
 
     def load_int8(self, upstream: Upstream, folder: Path, context: Context) -> SequenceReranker:

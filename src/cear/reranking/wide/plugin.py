@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from cear.candidates import CandidatesConfig, Lists
 from cear.core.context import Context
-from cear.core.tensors import read_tensors
+from cear.core.tensors import load_state, read_tensors
 from cear.core.types import Floats
 from cear.data import KnowledgeBase
 from cear.reranking.learned import WEIGHTS
@@ -65,5 +65,5 @@ class WideConfig(WideSettings):
         reranker = self.build(upstream, context)
         if self.end_to_end is not None and WideReranker.is_opened(tensors):
             reranker = reranker.end_to_end(self.end_to_end)
-        reranker.model.load_state_dict(tensors)
+        load_state(reranker.model, tensors)
         return reranker

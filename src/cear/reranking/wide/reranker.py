@@ -60,6 +60,7 @@ class WideReranker(LearnedReranker):
                 device=context.device,
                 download=context.download,
                 progress=context.progress,
+                own=context.vectors,
             )
             reader = TextReader(config.encoder, config.text_tokens, context.device, context.download)
             self._texts = KeptVectors(entities, reader).to(context.device)

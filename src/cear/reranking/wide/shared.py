@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from cear.core.blocks import blocks_of
+from cear.core.compiling import compiled
 from cear.core.devices import array, tensor
 from cear.core.spans import spans
 from cear.core.threads import torch_threads
@@ -73,7 +74,7 @@ class SharedOnDevice:
         return self._pairs[torch.searchsorted(self._pairs, key)] == key
 
 
-@numba.njit(parallel=True, cache=True)
+@compiled(parallel=True)
 def _count_shared(offsets: Any, neighbours: Any, subjects: Any, entities: Any, out: Any) -> None:  # pragma: no cover
     n = len(offsets) - 1
     for i in numba.prange(len(subjects)):

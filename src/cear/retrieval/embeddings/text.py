@@ -110,6 +110,7 @@ class TextProjectionConfig(EmbeddingConfig):
             device=context.device,
             download=context.download,
             progress=context.progress,
+            own=context.vectors,
         )
         reader = TextReader(self.encoder, self.tokens, context.device, context.download)
         return TextEmbeddings(entities, relations, scale=self.scale, seed=context.seed, reader=reader)

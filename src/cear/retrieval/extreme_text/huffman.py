@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from cear.core.compiling import compiled
 from cear.core.types import Ints
 from cear.retrieval.extreme_text.tree import LabelTree, label_tree
 
@@ -20,7 +20,7 @@ def huffman_tree(counts: Ints, *, arity: int = 2) -> LabelTree:
     return label_tree(parent, leaf)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _huffman(counts: Any, arity: Any) -> Any:  # pragma: no cover - compiled
     """The parent of each node; the leaves come first, in ascending order of their counts.
 

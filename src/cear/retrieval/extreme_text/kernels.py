@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from cear.core.compiling import compiled
 from cear.core.types import Floats, Ints
 from cear.retrieval.extreme_text.tree import ROOT
 
 ROLES = 3  # of a text in a query: entity, relation, frequent answer
 
 _FAST = {"contract", "nsz", "reassoc"}  # reordered sums, but NaN and infinity stay what they are
-compiled = numba.njit(fastmath=_FAST, nogil=True, cache=True)
-compiled_parallel = numba.njit(fastmath=_FAST, nogil=True, cache=True, parallel=True)
+fast = compiled(fastmath=_FAST, nogil=True)
+fast_parallel = compiled(fastmath=_FAST, nogil=True, parallel=True)
 
 SALT = 0x9E3779B1 * 31  # odd: the features' places in `pairs` are as far apart as can be
 _TINY = np.float32(1e-6)
@@ -40,7 +41,7 @@ class Weights(NamedTuple):
     pairs: Any  # (slot,), hashed weights of (feature, classifier); a power of two, or none
 
 
-@compiled
+@fast
 def bag(rows, texts):  # pragma: no cover
     """The features of a query and their weights: those of a role share its weight."""
     counts = np.zeros(ROLES, np.int64)
@@ -56,7 +57,7 @@ def bag(rows, texts):  # pragma: no cover
     return ids, shares
 
 
-@compiled
+@fast
 def pool(ids, shares, features, out):  # pragma: no cover
     """Put the weighted sum of the vectors of a bag into `out`."""
     out[:] = 0
@@ -66,7 +67,7 @@ def pool(ids, shares, features, out):  # pragma: no cover
             out[d] += share * vector[d]
 
 
-@compiled
+@fast
 def dot(x, y):  # pragma: no cover
     """The dot product."""
     total = np.float32(0)
@@ -75,13 +76,13 @@ def dot(x, y):  # pragma: no cover
     return total
 
 
-@compiled
+@fast
 def slot(feature, row, pairs):  # pragma: no cover
     """Where the weight of a feature for a classifier is: the first classifiers of a feature stand together."""
     return ((feature + 1) * SALT + row) & (len(pairs) - 1)
 
 
-@compiled
+@fast
 def logit(row, vector, ids, shares, weights):  # pragma: no cover
     """What a classifier says of a query: w · vector + Σ share · weight of (feature, classifier)."""
     z = dot(weights.nodes[row], vector)
@@ -91,13 +92,13 @@ def logit(row, vector, ids, shares, weights):  # pragma: no cover
     return z
 
 
-@compiled
+@fast
 def log_sigmoid(z):  # pragma: no cover
     """The logarithm of σ(z), finite for every finite z."""
     return min(z, np.float32(0)) - np.log1p(np.exp(-abs(z)))
 
 
-@compiled
+@fast
 def adagrad(squares, place, square):  # pragma: no cover
     """What to multiply the learning rate by: 1 / √(Σ |gradient|²) so far, or 1 if none are kept."""
     if len(squares) == 0:
@@ -106,7 +107,7 @@ def adagrad(squares, place, square):  # pragma: no cover
     return np.float32(1) / np.sqrt(squares[place] + _TINY)
 
 
-@compiled
+@fast
 def decide(row, wanted, rate, vector, ids, shares, weights, squares, gradient):  # pragma: no cover
     """Teach one classifier whether the answer is there (`wanted` 1 or 0); returns its logistic loss."""
     node, pairs = weights.nodes[row], weights.pairs
@@ -123,7 +124,7 @@ def decide(row, wanted, rate, vector, ids, shares, weights, squares, gradient): 
     return -log_sigmoid(z if wanted else -z)
 
 
-@compiled
+@fast
 def descend(leaf, rate, tree, vector, ids, shares, weights, squares, gradient):  # pragma: no cover
     """Teach every family on the way from a leaf to the root; leaves the features' `gradient`, returns the loss."""
     gradient[:] = 0
@@ -138,7 +139,7 @@ def descend(leaf, rate, tree, vector, ids, shares, weights, squares, gradient): 
     return loss
 
 
-@compiled
+@fast
 def spread(ids, shares, rate, gradient, features, squares):  # pragma: no cover
     """Teach the vectors of a bag."""
     length = dot(gradient, gradient)
@@ -149,7 +150,7 @@ def spread(ids, shares, rate, gradient, features, squares):  # pragma: no cover
             feature[d] += step * gradient[d]
 
 
-@compiled_parallel
+@fast_parallel
 def train(rows, answers, texts, tree, weights, squares, rates, threads):  # pragma: no cover
     """One pass of stochastic gradient descent over these examples; returns the sum of their losses.
 

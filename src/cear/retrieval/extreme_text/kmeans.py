@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from cear.core.compiling import compiled
 from cear.core.types import Floats
 from cear.retrieval.extreme_text.tree import LabelTree, label_tree
 
@@ -23,7 +23,7 @@ def kmeans_tree(vectors: Floats, *, arity: int = 2) -> LabelTree:
     return label_tree(parent, leaf)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _kmeans(vectors: Any, arity: Any) -> Any:  # pragma: no cover - compiled
     n = len(vectors)
     order, leaf, parent = np.arange(n), np.zeros(n, np.int64), np.full(max(2 * n - 1, 1), -1)
@@ -47,7 +47,7 @@ def _kmeans(vectors: Any, arity: Any) -> Any:  # pragma: no cover - compiled
     return parent[:n_nodes], leaf
 
 
-@numba.njit(cache=True)
+@compiled()
 def _split(vectors: Any, order: Any, low: Any, middle: Any, high: Any) -> None:  # pragma: no cover - compiled
     """Reorder order[low:high] so that 2-means has its one side before `middle` and its other side after."""
     labels = order[low:high].copy()
@@ -63,7 +63,7 @@ def _split(vectors: Any, order: Any, low: Any, middle: Any, high: Any) -> None: 
         direction = moved
 
 
-@numba.njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def _products(vectors: Any, labels: Any, direction: Any) -> Any:  # pragma: no cover - compiled
     products = np.zeros(len(labels), np.float32)
     for i in range(len(labels)):
@@ -72,7 +72,7 @@ def _products(vectors: Any, labels: Any, direction: Any) -> Any:  # pragma: no c
     return products
 
 
-@numba.njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def _mean(vectors: Any, labels: Any) -> Any:  # pragma: no cover - compiled
     total = np.zeros(vectors.shape[1], np.float32)
     for label in labels:

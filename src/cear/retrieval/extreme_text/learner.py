@@ -9,6 +9,8 @@ from typing import Self
 import numpy as np
 import torch
 
+from cear.core.reading import reading
+from cear.core.seals import if_whole
 from cear.core.tensors import read_tensors, write_tensors
 from cear.retrieval.extreme_text.config import TreeSettings
 from cear.retrieval.extreme_text.examples import Examples
@@ -34,16 +36,18 @@ class Learner:
 
     @classmethod
     def resume(cls, path: Path, origin: Origin) -> tuple[Self, str] | None:
-        """What a file of this origin holds and how far its training is, if it is there.
+        """What a file of this origin holds and how far its training is, if it is there and whole.
 
         The arrays are mapped from the file; they can be written to, and the file does not change.
         """
-        if not path.exists():
+        kept = if_whole(path, read_tensors)
+        if kept is None:
             return None
-        tensors, metadata = read_tensors(path)
+        tensors, metadata = kept
         refuse_others(path, metadata, origin)
-        squares = Weights(*(tensors[f"squares.{name}"].numpy() for name in Weights._fields))
-        return cls(SideModel.from_tensors(tensors), squares), metadata["state"]
+        with reading(path):
+            squares = Weights(*(tensors[f"squares.{name}"].numpy() for name in Weights._fields))
+            return cls(SideModel.from_tensors(tensors), squares), metadata["state"]
 
     def save(self, path: Path, state: str, origin: Origin) -> None:
         """Write everything that going on needs, and the model itself, in the place of what was there."""

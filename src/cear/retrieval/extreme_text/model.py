@@ -11,6 +11,7 @@ from torch import Tensor
 
 from cear.core.devices import runs_kernels, tensor
 from cear.core.progress import Progress, silent
+from cear.core.reading import reading
 from cear.core.tensors import read_tensors
 from cear.core.types import NO_ENTITY, Bools, Candidates, Floats, Ints, Queries, Ragged, Side
 from cear.data import KnownAnswers
@@ -29,7 +30,8 @@ def side_file(folder: Path, side: Side) -> Path:
 def _load_side(path: Path, origin: Origin) -> SideModel:
     tensors, metadata = read_tensors(path)
     refuse_others(path, metadata, origin)
-    return SideModel.from_tensors(tensors)
+    with reading(path):
+        return SideModel.from_tensors(tensors)
 
 
 def _on(side: SideModel, device: torch.device) -> SideModel | SideOnDevice:

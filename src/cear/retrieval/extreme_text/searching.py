@@ -8,11 +8,11 @@ import heapq
 import numba
 import numpy as np
 
-from cear.retrieval.extreme_text.kernels import bag, compiled, compiled_parallel, log_sigmoid, logit, pool, slot
+from cear.retrieval.extreme_text.kernels import bag, fast, fast_parallel, log_sigmoid, logit, pool, slot
 from cear.retrieval.extreme_text.tree import NO_LABEL, ROOT
 
 
-@compiled_parallel
+@fast_parallel
 def pool_all(rows, texts, features):  # pragma: no cover
     """The vector of each query, (query, dim)."""
     vectors = np.empty((len(rows), features.shape[1]), np.float32)
@@ -22,7 +22,7 @@ def pool_all(rows, texts, features):  # pragma: no cover
     return vectors
 
 
-@compiled
+@fast
 def best_first(rows, texts, tree, weights, known, entities, scores):  # pragma: no cover
     """Fill `entities` with the most probable labels, those in `known` (ascending) left out, and `scores` with log P.
 
@@ -48,14 +48,14 @@ def best_first(rows, texts, tree, weights, known, entities, scores):  # pragma: 
             found += 1
 
 
-@compiled
+@fast
 def stands_in(label, known):  # pragma: no cover
     """Whether a label is one of these, (label,) ascending."""
     place = np.searchsorted(known, label)
     return place < len(known) and known[place] == label
 
 
-@compiled_parallel
+@fast_parallel
 def search(rows, texts, tree, weights, known_starts, known, entities, scores):  # pragma: no cover
     """The best labels of each query into `entities` and `scores`, (query, k)."""
     for i in numba.prange(len(rows)):
@@ -63,7 +63,7 @@ def search(rows, texts, tree, weights, known_starts, known, entities, scores):  
         best_first(rows[i], texts, tree, weights, drop, entities[i], scores[i])
 
 
-@compiled_parallel
+@fast_parallel
 def score_labels(rows, texts, tree, weights, labels, scores):  # pragma: no cover
     """Fill `scores` with log P of the labels in each query's row, (query, label), added up from the root as above."""
     for i in numba.prange(len(rows)):
@@ -87,7 +87,7 @@ def score_labels(rows, texts, tree, weights, labels, scores):  # pragma: no cove
             scores[i, j] = -cost
 
 
-@compiled_parallel
+@fast_parallel
 def add_pairs(rows, texts, pairs, logits):  # pragma: no cover
     """Add to w · vector of every classifier, (query, classifier), what it says of the features themselves."""
     for i in numba.prange(len(rows)):
@@ -97,7 +97,7 @@ def add_pairs(rows, texts, pairs, logits):  # pragma: no cover
                 logits[i, row] += shares[j] * pairs[slot(ids[j], row, pairs)]
 
 
-@compiled_parallel
+@fast_parallel
 def log_probabilities(logits, tree):  # pragma: no cover
     """The log-probability of every label from what the classifiers say: (query, classifier) -> (query, label)."""
     scores = np.empty((len(logits), len(tree.leaf)), np.float32)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
+from cear.core.compiling import compiled
 from cear.core.types import Ints
 
 ROOT = 0
@@ -69,7 +69,7 @@ def label_tree(parent: Ints, leaf: Ints) -> LabelTree:
     return LabelTree(new_parent, first, children, np.cumsum(rows) - rows, label, number[leaf])
 
 
-@numba.njit(cache=True)
+@compiled()
 def _level_order(parent: Any) -> Any:  # pragma: no cover - compiled
     """The number of each node when nodes are visited level by level, siblings one after the other."""
     n = len(parent)
@@ -93,7 +93,7 @@ def _level_order(parent: Any) -> Any:  # pragma: no cover - compiled
     return number
 
 
-@numba.njit(cache=True)
+@compiled()
 def _depths(parent: Any) -> Any:  # pragma: no cover - compiled
     depth = np.zeros(len(parent), np.int64)
     for node in range(1, len(parent)):  # a parent comes before its children

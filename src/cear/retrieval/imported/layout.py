@@ -10,7 +10,6 @@ scorer.safetensors  `entity` (entity, width), `relation` (2R, width) with the re
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +95,7 @@ def read_scorer(folder: Path) -> TrainedModel:
 
 def _about(folder: Path) -> dict[str, Any]:
     path = folder / ABOUT
-    try:
-        about = read_json(path)
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}. Write the scorer again.") from None
+    about = read_json(path)
     keys = {"format", "version", "model", "settings", "entities", "relations", "reciprocal"}
     if not isinstance(about, dict) or keys - set(about) or about["format"] != FORMAT or about["version"] != VERSION:
         raise DataError(f"{path} is not a `{FORMAT}` of version {VERSION} with the keys {', '.join(sorted(keys))}.")

@@ -5,7 +5,6 @@ The relations of RotatE are stored in units of (γ + 2) / (π rank), so that the
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -49,10 +48,7 @@ def read(given: ImportedSettings) -> TrainedModel:
 
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
-    try:
-        config = read_json(path)
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from None
+    config = read_json(path)
     if not isinstance(config, dict) or config.get("model") not in MODELS:
         found = config.get("model") if isinstance(config, dict) else config
         raise DataError(f"{path} is of the model {found!r}. Those that can be imported: {', '.join(MODELS)}.")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from cear.core.context import Context
+from cear.core.tensors import load_state
 from cear.data import KnowledgeBase
 from cear.retrieval.kg_bert.config import Corruption, ReadingSettings
 from cear.retrieval.kg_bert.drawing import draw_held_out, draw_training
@@ -53,7 +54,7 @@ class KgBertConfig(ReadingSettings, Corruption, RetrieverConfig):
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> KgBert:
         """The one that was best on validation."""
         made = self.build(kb, context)
-        made.reader.model.load_state_dict(load_weights(folder))
+        load_state(made.reader.model, load_weights(folder))
         return made
 
     def details(self, training: State) -> dict[str, Any]:

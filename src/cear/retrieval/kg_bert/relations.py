@@ -10,6 +10,7 @@ from torch import nn
 
 from cear.core.context import HERE, Context
 from cear.core.progress import Progress, silent
+from cear.core.tensors import load_state
 from cear.core.types import SPLITS, Floats, Ints, Ragged, Ranks, Split
 from cear.data import KnowledgeBase
 from cear.evaluation import MRR, measure, rank_rows, sample_facts
@@ -69,7 +70,7 @@ class RelationPredictionConfig(ReadingSettings):
     def load(self, kb: KnowledgeBase, folder: Path, context: Context = HERE) -> RelationPredictor:
         """The one that `fit` left in a folder."""
         made = self.build(kb, context)
-        made.reader.model.load_state_dict(load_weights(folder))
+        load_state(made.reader.model, load_weights(folder))
         return made
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,8 @@ import polars as pl
 
 from cear.core.errors import DataError, MismatchError
 from cear.core.progress import Bar
+from cear.core.reading import unreadable
+from cear.core.tables import read_table, read_words, refuse_deadly
 from cear.core.types import NO_ENTITY
 from cear.data import KnowledgeBase
 from cear.retrieval.listed.entries import Entry
@@ -25,15 +26,13 @@ _COLUMNS = {
 
 def read_parquet(path: Path, kb: KnowledgeBase, bar: Bar) -> Iterator[Entry]:
     """The lists of a file, refused where it was made for another knowledge base; equal lists of a query are one."""
+    refuse_deadly(path)
     _refuse_other(path, kb)
     seen: dict[tuple[int, int], object] = {}
     try:
-        table = pl.read_parquet(path).select(pl.col(name).cast(kind) for name, kind in _COLUMNS.items())
-    except pl.exceptions.PolarsError as error:
-        raise DataError(
-            f"{path}: lists need the columns {', '.join(_COLUMNS)}: {error}. Write them with "
-            "cear.candidates.write_lists."
-        ) from None
+        table = read_table(path, _COLUMNS)
+    except DataError as error:
+        raise DataError(f"{path}: lists need the columns {', '.join(_COLUMNS)}. {error}") from None
     bar.advance(path.stat().st_size)
     for number, (entity, relation, candidates, scores) in enumerate(table.iter_rows()):
         if seen.get((entity, relation)) == (candidates, scores):
@@ -46,10 +45,9 @@ def read_parquet(path: Path, kb: KnowledgeBase, bar: Bar) -> Iterator[Entry]:
 
 
 def _refuse_other(path: Path, kb: KnowledgeBase) -> None:
-    try:
-        manifest = json.loads(pl.read_parquet_metadata(path).get("cear", "{}"))
-    except (ValueError, pl.exceptions.PolarsError) as error:
-        raise DataError(f"{path} is no file of lists: {error}. Write it with cear.candidates.write_lists.") from None
+    manifest = read_words(path, "cear") or {}
+    if not isinstance(manifest, dict):
+        raise unreadable(path, f"its manifest is {type(manifest).__name__}, expected a dictionary")
     if manifest.get("digest") != kb.digest:
         raise MismatchError(
             f"The lists in {path} were made for {manifest.get('data')!r} with digest "

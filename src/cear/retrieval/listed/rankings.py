@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from cear.core.errors import DataError
+from cear.core.reading import reading
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import NO_ENTITY, Floats, Ints, Queries, Ragged
 from cear.data import KnowledgeBase
@@ -51,9 +52,10 @@ class Rankings:
     def read(cls, path: Path) -> tuple[Rankings, dict[str, str]]:
         """What `write` wrote: the lists, and what was said about them."""
         tensors, about = read_tensors(path)
-        arrays = {name: each.numpy() for name, each in tensors.items()}
-        entities = Ragged(arrays["offsets"], arrays["entities"].astype(np.int64))
-        return cls(Queries(arrays["entity"], arrays["relation"]), entities, arrays["scores"]), about
+        with reading(path):
+            arrays = {name: each.numpy() for name, each in tensors.items()}
+            entities = Ragged(arrays["offsets"], arrays["entities"].astype(np.int64))
+            return cls(Queries(arrays["entity"], arrays["relation"]), entities, arrays["scores"]), about
 
 
 class Gathering:

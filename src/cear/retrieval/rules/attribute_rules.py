@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from cear.core.compiling import compiled
 from cear.core.progress import Progress, silent
 from cear.core.types import Floats, Ints
 from cear.retrieval.rules.config import RuleSettings
@@ -72,7 +72,7 @@ def _best(rules: AttributeRules, graph: Graph, config: RuleSettings) -> Attribut
     return rules.take(kept[np.lexsort((rules.head[kept], rules.body[kept]))])
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _count_kernel(  # type: ignore[no-untyped-def] # pragma: no cover - compiled
     first, last, offsets, members, at, attributes, min_support, min_confidence, smoothing
 ):

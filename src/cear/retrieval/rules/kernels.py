@@ -12,11 +12,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from cear.core.compiling import compiled
 from cear.core.types import Floats, Ints, Queries
 from cear.retrieval.rules.config import RuleSettings
 from cear.retrieval.rules.evidence import Evidence, Facts
@@ -59,7 +59,7 @@ def score_queries(queries: Queries, facts: Facts, evidence: Evidence, config: Ru
         list(pool.map(work, range(threads)))
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _score_every(  # pragma: no cover - compiled
     first, step, entity, relation, facts, evidence, board, decay, weights, scores
 ):
@@ -74,7 +74,7 @@ def _score_every(  # pragma: no cover - compiled
         _add_up(board, decay, weights[2], scores[query])
 
 
-@numba.njit(cache=True)
+@compiled()
 def _fire_attributes(s, r, facts, evidence, board):  # pragma: no cover - compiled
     """r(X, c) <- r'(X, c') with X = s: what the entity of the query has tells which c it has too."""
     n_relations = (len(facts.blocks) - 1) // 2
@@ -88,7 +88,7 @@ def _fire_attributes(s, r, facts, evidence, board):  # pragma: no cover - compil
             rule += 1
 
 
-@numba.njit(cache=True)
+@compiled()
 def _fire_likenesses(s, r, facts, evidence, board):  # pragma: no cover - compiled
     """r(s, X) <- r'(X, c'): who has what the known answers of the query have is an answer too."""
     attribute = _find(facts, s, r)
@@ -99,7 +99,7 @@ def _fire_likenesses(s, r, facts, evidence, board):  # pragma: no cover - compil
                 _note(board, facts.members[i], evidence.of_head[rule])
 
 
-@numba.njit(cache=True)
+@compiled()
 def _fire_paths(s, r, facts, evidence, board):  # pragma: no cover - compiled
     """r(X, Y) <- r1(X, Z), r2(Z, Y) with X = s."""
     for rule in range(evidence.by_relation[r], evidence.by_relation[r + 1]):
@@ -107,7 +107,7 @@ def _fire_paths(s, r, facts, evidence, board):  # pragma: no cover - compiled
             _note(board, board.ends[i], evidence.of_path[rule])
 
 
-@numba.njit(cache=True)
+@compiled()
 def _follow(s, path, facts, board):  # pragma: no cover - compiled
     """How many entities simple paths of these relations lead to; `board.ends` has them, each once."""
     board.tick[0] += 1
@@ -137,7 +137,7 @@ def _follow(s, path, facts, board):  # pragma: no cover - compiled
             return n
 
 
-@numba.njit(cache=True)
+@compiled()
 def _find(facts, entity, relation):  # pragma: no cover - compiled
     """The attribute ⟨entity, relation⟩, or -1 if nobody has it."""
     first, last = facts.blocks[relation], facts.blocks[relation + 1]
@@ -145,7 +145,7 @@ def _find(facts, entity, relation):  # pragma: no cover - compiled
     return place if place < last and facts.entity[place] == entity else -1
 
 
-@numba.njit(cache=True)
+@compiled()
 def _note(board, entity, evidence):  # pragma: no cover - compiled
     """Put a piece of evidence where it belongs among the best ones of an entity."""
     best = board.best[entity]
@@ -160,7 +160,7 @@ def _note(board, entity, evidence):  # pragma: no cover - compiled
         best[place] = evidence
 
 
-@numba.njit(cache=True)
+@compiled()
 def _add_up(board, decay, weight, scores):  # pragma: no cover - compiled
     """Add weight · Σ decayⁱ · evidence of the i-th best rule to each entity's score; the board is clean again."""
     for entity in board.touched[: board.seen[0]]:

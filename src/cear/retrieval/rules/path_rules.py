@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from cear.core.compiling import compiled
 from cear.core.counting import starts_run
 from cear.core.errors import ConfigError
 from cear.core.progress import Progress, silent
@@ -140,7 +140,7 @@ def _refuse_too_long(graph: Graph, length: int) -> None:
         )
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def _walk_kernel(  # type: ignore[no-untyped-def] # pragma: no cover - compiled
     starts, length, base, n_entities, offsets, targets, relations, keys
 ):

@@ -11,6 +11,7 @@ import torch
 
 from cear.core.errors import MismatchError
 from cear.core.progress import Progress, silent
+from cear.core.reading import reading
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Ints
 from cear.retrieval.rules.attribute_rules import AttributeRules, learn_attribute_rules
@@ -88,12 +89,13 @@ def load_rules(path: Path, *, digest: str) -> RuleBook:
             f"The rules in {path} were learned for another knowledge base (digest {there[:12]}, this one is "
             f"{digest[:12]}). Learn them again, or load the data that they were made for."
         )
-    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-    n_entities, n_relations = json.loads(metadata["sizes"])
-    return RuleBook(
-        facts=arrays["facts"],
-        graph=Graph.of(arrays["facts"], n_entities, n_relations),
-        attribute_rules=AttributeRules(*(arrays[f"attribute.{name}"] for name in AttributeRules.__slots__)),
-        path_rules=PathRules(*(arrays[f"path.{name}"] for name in PathRules.__slots__)),
-        config=RuleSettings.model_validate_json(metadata["config"]),
-    )
+    with reading(path):
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        n_entities, n_relations = json.loads(metadata["sizes"])
+        return RuleBook(
+            facts=arrays["facts"],
+            graph=Graph.of(arrays["facts"], n_entities, n_relations),
+            attribute_rules=AttributeRules(*(arrays[f"attribute.{name}"] for name in AttributeRules.__slots__)),
+            path_rules=PathRules(*(arrays[f"path.{name}"] for name in PathRules.__slots__)),
+            config=RuleSettings.model_validate_json(metadata["config"]),
+        )

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from cear.core.context import Context
+from cear.core.tensors import load_state
 from cear.data import KnowledgeBase
 from cear.evaluation import valid_mrr
 from cear.retrieval.gradient import ScheduleConfig
@@ -58,7 +59,7 @@ class TextConfig(TextSettings, ScheduleConfig, RetrieverConfig):
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> TextScorer:
         """The scorer that was best on validation; its weights hold what it has read."""
         scorer, _ = self._scorer(kb, context)
-        scorer.load_state_dict(load_weights(folder))
+        load_state(scorer, load_weights(folder))
         return scorer.eval()
 
     def details(self, training: State) -> dict[str, Any]:
@@ -74,6 +75,7 @@ class TextConfig(TextSettings, ScheduleConfig, RetrieverConfig):
             device=context.device,
             download=context.download,
             progress=context.progress,
+            own=context.vectors,
         )
         reader = TextReader(self.encoder, self.tokens, context.device, context.download)
         vectors: KeptVectors | TunedVectors = KeptVectors(start, reader)

@@ -75,6 +75,34 @@ def test_entities_and_relations_unseen_in_train_are_named() -> None:
     assert (relations.count, relations.examples) == (1, ("is odd to",))
 
 
+@pytest.mark.parametrize(
+    ("names", "topic", "example"),
+    [
+        (("S\u00e3o", "Sa\u0303o"), "encoding-twins", r"'S\xe3o' / 'Sa\u0303o'"),
+        (("New York", "New  York"), "blank-twins", "'New York' / 'New  York'"),
+        (("Polish", "polish"), "case-twins", "'Polish' / 'polish'"),
+        (("St. Louis", "st louis"), "punctuation-twins", "'St. Louis' / 'st louis'"),
+    ],
+)
+def test_names_that_differ_in_one_thing_only_are_found_once(names: tuple[str, str], topic: str, example: str) -> None:
+    findings = check(_kb(**SOUND, names=dict(zip("ab", names, strict=True))))
+    assert _topics(findings) == {topic: [2]}
+    assert findings.about(topic)[0].examples == (example,)
+
+
+def test_names_that_begin_or_end_with_a_blank_are_found() -> None:
+    findings = check(_kb(**SOUND, names={"a": " Paris", "b": "Paris\u00a0", "c": "Texas"}))
+    assert _topics(findings) == {"blanks-in-names": [2], "blank-twins": [2]}
+    assert findings.about("blanks-in-names")[0].examples == ("' Paris'", r"'Paris\xa0'")
+
+
+def test_relations_have_twins_too_and_names_without_a_letter_have_none() -> None:
+    kb = _kb([("a", "r", "b"), ("a", "R", "b"), ("b", "!", "c"), ("b", "?", "c")], names={"a": "!", "b": "?"})
+    (found,) = check(kb).about("case-twins")
+    assert (found.count, found.examples) == (2, ("'is r to' / 'is R to'",))
+    assert not [each for each in check(kb).about("punctuation-twins") if "entities" in each.message]
+
+
 def test_missing_and_shared_names() -> None:
     findings = check(_kb(**SOUND, names={"a": "a", "b": "Paris", "c": "Paris"}))
     assert _topics(findings) == {"unnamed-entities": [1], "shared-names": [2]}

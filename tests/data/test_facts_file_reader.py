@@ -90,6 +90,6 @@ def test_a_parquet_file_of_other_columns_is_refused(tmp_path: Path) -> None:
 def test_an_empty_field_of_a_parquet_file_is_named_by_its_row(tmp_path: Path) -> None:
     path = tmp_path / "facts.parquet"
     pl.DataFrame({"subject": ["a", None], "relation": ["r", "r"], "object": ["b", "c"]}).write_parquet(path)
-    with pytest.raises(DataError, match=r"facts\.parquet:2: a field of this row is empty"):
+    with pytest.raises(DataError, match=r"facts\.parquet:2: the subject of this row is empty"):
         load(path)
     assert read(path, skip_bad_lines=True).report.skipped_lines == 1

@@ -141,6 +141,10 @@ class TestLikelyHeaders:
     def test_a_header_that_we_know_and_a_fact_are_not(self, write: Callable[..., Path], first: str) -> None:
         assert "header-line" not in self._topics(write({"facts.tsv": f"{first}\n{self.LINES}"}) / "facts.tsv")
 
+    def test_that_of_a_folder_is_asked_about_too(self, write: Callable[..., Path]) -> None:
+        found = self._topics(write({"train.txt": f"Kopf\tBeziehung\tEnde\n{self.LINES}"}))
+        assert found["header-line"] == ("Kopf, Beziehung, Ende",)
+
     def test_nothing_is_asked_where_relations_hardly_repeat(self, write: Callable[..., Path]) -> None:
         lines = "".join(f"s{i}\tr{i}\to{i}\n" for i in range(20))
         assert "header-line" not in self._topics(write({"facts.tsv": lines}) / "facts.tsv")

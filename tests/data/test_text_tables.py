@@ -94,3 +94,10 @@ def test_a_path_may_hold_brackets(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"There is no file .*nothing\.tsv"):
         read_table(tmp_path / "nothing.tsv", SHAPE)
+
+
+def test_a_tab_between_spaces_parts_columns_too(tmp_path: Path) -> None:
+    path = _file(tmp_path, b"a b c\nd e\tf g\nh\ti j\n")
+    table = read_table(path, Shape(SHAPE.columns, separator=" "), skip_bad_lines=True)
+    assert table.rows["subject"].to_list() == ["a", "h"]
+    assert [str(bad).partition(".tsv:")[2][:18] for bad in table.skipped] == ["2: found 4 columns"]

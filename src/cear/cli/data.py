@@ -15,6 +15,7 @@ from rich.text import Text
 
 from cear.cli.console import console
 from cear.cli.output import CSV, JSON, instead_of_tables, put_csv, put_json
+from cear.cli.run import COLUMNS
 from cear.core.shown import one_line
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ def check(
     skip_bad_lines: Annotated[bool, typer.Option(help="Leave out lines that cannot be read, and count them.")] = False,
     download: Annotated[bool, typer.Option(help="Fetch a known data set that is not on this machine.")] = False,
     variant: Annotated[str, typer.Option(help="Training file of OLPBENCH: thorough, basic or simple.")] = "thorough",
+    columns: Annotated[str | None, typer.Option(help=COLUMNS)] = None,
+    languages: Annotated[str, typer.Option(help="Of names in RDF, the preferred one first: de,en.")] = "en",
+    leave_out: Annotated[
+        list[str] | None, typer.Option(help="A predicate of RDF to leave out; may be repeated.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help=JSON)] = None,
     csv: Annotated[Path | None, typer.Option(help=f"Also write the findings {CSV}")] = None,
 ) -> None:
@@ -49,12 +55,16 @@ def check(
     The exit code is 0 when nothing worse than a warning was found, 1 when there is an error among the
     findings, and 2 when the data could not be read at all.
 
-    Examples: `cear data check my/facts.tsv --skip-bad-lines`, `cear data check my/facts.tsv --json -`
+    Examples: `cear data check my/facts.tsv --skip-bad-lines`, `cear data check my/facts.tsv --json -`,
+    `cear data check my/table.csv --columns subject=Kopf,relation=3,object=Ende`
     """
-    from cear.data import Finding, check_source
+    from cear.data import Finding, check_source, parse_columns
 
+    rules = {"languages": languages.split(","), "leave_out": leave_out or []}
+    mapped = None if columns is None else parse_columns(columns)
+    options = {"skip_bad_lines": skip_bad_lines, "download": download, "variant": variant}
     with instead_of_tables(json, csv):
-        findings = check_source(source, skip_bad_lines=skip_bad_lines, download=download, variant=variant)
+        findings = check_source(source, **options, columns=mapped, rdf=rules)
         console.print(findings_page(findings))
     put_json(json, findings.to_json())
     put_csv(csv, [field.name for field in fields(Finding)], map(_row, findings.findings))

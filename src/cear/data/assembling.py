@@ -38,8 +38,8 @@ def assemble(draft: Draft, name: str) -> Assembled:
     firsts = {split: _firsts(each, len(entities), len(relations)) for split, each in facts.items()}
     kb = KnowledgeBase(
         name,
-        _vocabulary("entity", entities.words, draft.entity_texts),
-        _vocabulary("relation", relations.words, draft.relation_texts),
+        _vocabulary("entity", entities.words, draft.entity_texts, draft.entity_aliases),
+        _vocabulary("relation", relations.words, draft.relation_texts, draft.relation_aliases),
         {split: each[firsts[split]] for split, each in facts.items()},
         None if draft.mentions is None else _mentions(draft.mentions, entities, firsts),
     )
@@ -104,13 +104,19 @@ def unused_types(pairs: pl.DataFrame | None, ids: pl.Series) -> int:
     return 0 if pairs is None else _unused(ids, pairs.unique("id"))
 
 
-def _vocabulary(kind: Kind, ids: pl.Series, texts: pl.DataFrame | None) -> Vocabulary:
+def _vocabulary(kind: Kind, ids: pl.Series, texts: pl.DataFrame | None, aliases: pl.DataFrame | None) -> Vocabulary:
     table = pl.DataFrame({"id": ids})
     if texts is None:
         texts = pl.DataFrame(schema=dict.fromkeys(TEXT, pl.String))
     table = table.join(texts, on="id", how="left", maintain_order="left")
     table = table.with_columns(name=pl.col("name").fill_null(pl.col("id")))
-    return Vocabulary(kind, table.select(SCHEMA.names()))
+    return Vocabulary(kind, table.select(SCHEMA.names()), None if aliases is None else _aliases(aliases, ids))
+
+
+def _aliases(aliases: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+    """The aliases of those that have an integer, by this."""
+    table = aliases.select("alias", index=pl.Series(places(aliases["id"], ids)))
+    return table.filter(pl.col("index") != NO_NUMBER).sort("index", "alias")
 
 
 def _unused(ids: pl.Series, texts: pl.DataFrame | None) -> int:

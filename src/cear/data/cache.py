@@ -16,6 +16,7 @@ import polars as pl
 
 from cear.core.errors import DataError
 from cear.core.files import read_json, write_json
+from cear.core.seals import SEAL, flaw_of, seal
 from cear.core.types import SPLITS, Ragged, Split
 from cear.data.draft import FACT, ReadOptions
 from cear.data.entity_types import TypeFacts, Types
@@ -23,11 +24,12 @@ from cear.data.knowledge_base import KnowledgeBase
 from cear.data.mentions import Mentions
 from cear.data.report import Reading, ReadReport
 from cear.data.sources import cache_root
-from cear.data.vocabulary import Vocabulary
+from cear.data.vocabulary import Kind, Vocabulary
 
 log = logging.getLogger("cear.data")
 
-READER_VERSION = 5  # raise it whenever a reader would make something else of the same files
+READER_VERSION = 6  # raise it whenever a reader would make something else of the same files
+MANIFEST = "manifest.json"
 LINK = {"subject": pl.Int64, "object": pl.Int64}
 CACHED_FROM_BYTES = 16_000_000  # a smaller source is read as fast as its cache
 
@@ -52,7 +54,7 @@ def cached(path: Path, options: ReadOptions, name: str, make: Callable[[], Readi
 
 def place(path: Path, options: ReadOptions) -> Path:
     """The folder that caches this path read with these options."""
-    key = json.dumps([str(path.resolve()), asdict(options)], sort_keys=True)
+    key = json.dumps([str(path.resolve()), asdict(options)], sort_keys=True, default=dict)
     return cache_root() / "knowledge-bases" / f"{path.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
@@ -67,11 +69,9 @@ def save(folder: Path, reading: Reading, stamp: dict[str, Any]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
-        for name, table in _tables(reading.kb).items():
-            table.write_parquet(partial / "new" / name, mkdir=True)
-        sums = {file.name: _sum(file) for file in sorted((partial / "new").iterdir())}
-        manifest = {"stamp": stamp, "sums": sums, "report": reading.report.to_json()}
-        write_json(partial / "new" / "manifest.json", manifest)
+        write_kept(partial / "new", reading.kb)
+        write_json(partial / "new" / MANIFEST, {"stamp": stamp, "report": reading.report.to_json()})
+        seal(partial / "new")
         if folder.exists():
             folder.rename(partial / "old")
         (partial / "new").rename(folder)
@@ -79,20 +79,33 @@ def save(folder: Path, reading: Reading, stamp: dict[str, Any]) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def write_kept(folder: Path, kb: KnowledgeBase) -> None:
+    """Write a knowledge base as a folder of Parquet files."""
+    for name, table in _tables(kb).items():
+        table.write_parquet(folder / name, mkdir=True)
+
+
+def read_kept(folder: Path, name: str) -> KnowledgeBase:
+    """The knowledge base that a folder keeps as Parquet files."""
+    try:
+        return _knowledge_base(folder, name)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{folder} holds no knowledge base that can be read: {error}. Copy it anew.") from error
+
+
 def load(folder: Path, name: str, stamp: dict[str, Any]) -> Reading | None:
     """The reading kept in a folder, or None when there is none, it is stale, or it is damaged."""
+    if not (folder / SEAL).exists():
+        return None
     try:
-        manifest = read_json(folder / "manifest.json")
+        if (damage := flaw_of(folder)) is not None:  # a damaged Parquet file is not something to hand to a parser
+            raise DataError(f"{damage}.")
+        manifest = read_json(folder / MANIFEST)
         if manifest["stamp"] != stamp:
             return None
-        damaged = [file for file, known in manifest["sums"].items() if _sum(folder / file) != known]
-        if not damaged:  # sums first: a damaged Parquet file is not something to hand to a parser
-            return Reading(_knowledge_base(folder, name), ReadReport.from_json(manifest["report"]))
-        log.info("The cache %s is made again: %s changed", folder, ", ".join(damaged))
-    except FileNotFoundError:
-        return None
+        return Reading(_knowledge_base(folder, name), ReadReport.from_json(manifest["report"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError) as error:
-        log.info("The cache %s is made again: %s", folder, error)
+        log.warning("The cache %s is damaged and made again: %s", folder, error)
     return None
 
 
@@ -107,6 +120,9 @@ def _files(path: Path) -> list[Path]:
 
 def _tables(kb: KnowledgeBase) -> dict[str, pl.DataFrame]:
     tables = {"entities.parquet": kb.entities.table, "relations.parquet": kb.relations.table}
+    for words, what in ((kb.entities, "entities"), (kb.relations, "relations")):
+        if not words.aliases.is_empty():
+            tables[f"aliases-of-{what}.parquet"] = words.aliases
     for split in SPLITS:
         tables[f"{split}.parquet"] = pl.DataFrame(kb.facts(split), schema=dict.fromkeys(FACT, pl.Int64))
     mentions = {} if kb.mentions is None else _mention_tables(kb.mentions)
@@ -131,10 +147,15 @@ def _type_tables(types: Types) -> dict[str, pl.DataFrame]:
 
 
 def _knowledge_base(folder: Path, name: str) -> KnowledgeBase:
-    entities = Vocabulary("entity", pl.read_parquet(folder / "entities.parquet"))
-    relations = Vocabulary("relation", pl.read_parquet(folder / "relations.parquet"))
+    entities, relations = _vocabulary(folder, "entity", "entities"), _vocabulary(folder, "relation", "relations")
     facts = {split: pl.read_parquet(folder / f"{split}.parquet").to_numpy() for split in SPLITS}
     return KnowledgeBase(name, entities, relations, facts, _mentions(folder), _types(folder, len(entities)))
+
+
+def _vocabulary(folder: Path, kind: Kind, what: str) -> Vocabulary:
+    aliases = folder / f"aliases-of-{what}.parquet"
+    known = pl.read_parquet(aliases) if aliases.exists() else None
+    return Vocabulary(kind, pl.read_parquet(folder / f"{what}.parquet"), known)
 
 
 def _mentions(folder: Path) -> Mentions | None:
@@ -155,8 +176,3 @@ def _types(folder: Path, n_entities: int) -> Types | None:
     if "relation" not in names.columns:
         return types
     return replace(types, facts=TypeFacts(int(names["relation"][0]), names["object"].to_numpy()))
-
-
-def _sum(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

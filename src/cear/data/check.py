@@ -12,7 +12,7 @@ import numpy as np
 from cear.core.types import SPLITS
 from cear.data.checks.leaks import leaks
 from cear.data.checks.mentions import several_mentions
-from cear.data.checks.names import namesakes, unnamed
+from cear.data.checks.names import blanks, namesakes, twins, unnamed
 from cear.data.checks.splits import empty_splits, repeated_facts, shared_facts, unseen
 from cear.data.checks.types import typed
 from cear.data.findings import Finding, Findings
@@ -26,6 +26,8 @@ CHECKS: tuple[Callable[[KnowledgeBase], Iterator[Finding]], ...] = (
     repeated_facts,
     unnamed,
     namesakes,
+    blanks,
+    twins,
     shared_facts,
     unseen,
     several_mentions,
@@ -81,4 +83,5 @@ def _left_out(report: ReadReport) -> Iterator[Finding]:
         yield Finding("header-line", "warning", message, 1, (report.header,))
     for what, count in report.left_out.items():
         if count:
-            yield Finding("left-out", "info", f"{count:,} {what} were left out.", count)
+            examples = report.left_out_examples.get(what, ())
+            yield Finding("left-out", "info", f"{count:,} {what} were left out.", count, examples)

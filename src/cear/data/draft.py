@@ -10,7 +10,9 @@ import polars as pl
 
 from cear.core.errors import ConfigError
 from cear.core.types import Split
+from cear.data.columns import Columns
 from cear.data.lines import BadLine
+from cear.data.rdf_rules import RdfRules
 
 FACT = ("subject", "relation", "object")
 TEXT = ("id", "name", "description")
@@ -40,6 +42,12 @@ class ReadOptions:
 
     variant: Variant = "thorough"
     """Which training file of OLPBENCH is read: how much that gives test facts away was removed from it."""
+
+    columns: Columns | None = None
+    """Which columns of files of facts hold subject, relation and object; None goes by their header or their order."""
+
+    rdf: RdfRules = field(default_factory=RdfRules)
+    """What the statements of RDF are taken for."""
 
     def __post_init__(self) -> None:
         if self.text not in get_args(TextRule):
@@ -71,6 +79,8 @@ class Draft:
     splits: Mapping[Split, pl.DataFrame]  # columns FACT, all text
     entity_texts: pl.DataFrame | None = None  # columns TEXT; ids distinct, name or description may be null
     relation_texts: pl.DataFrame | None = None
+    entity_aliases: pl.DataFrame | None = None  # columns "id" and "alias": what else entities are called
+    relation_aliases: pl.DataFrame | None = None
     entity_ids: pl.Series | None = None
     """The entities in the order of their integers, where the data itself fixes it."""
     relation_ids: pl.Series | None = None
@@ -83,5 +93,7 @@ class Draft:
     """Repeated facts that the reader itself has dropped already."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """What was understood and left out on purpose, with counts."""
+    left_out_examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Some of what was left out, by the same words."""
     header: str | None = None
     """The words of the first line, read as a fact, where they look like names of columns."""

@@ -19,6 +19,8 @@ class Layout:
     looks: str
     recognises: Callable[[Path], bool]
     read: Callable[[Path, ReadOptions], Draft]
+    takes_columns: bool = False
+    """Whether a user may say which column holds what."""
 
 
 # The first that recognises a path reads it.
@@ -48,12 +50,14 @@ LAYOUTS: tuple[Layout, ...] = (
         "entity2types.txt",
         folder.recognises,
         folder.read,
+        takes_columns=True,
     ),
     Layout(
         "file",
-        "one .tsv, .txt, .csv or .parquet file with the columns subject, relation, object",
+        "one .tsv, .txt, .csv or .parquet file with the columns subject, relation, object, or with others (columns)",
         facts_file.recognises,
         facts_file.read,
+        takes_columns=True,
     ),
     Layout("rdf", "one .nt (N-Triples) or .ttl (Turtle) file", rdf.recognises, rdf.read),
 )

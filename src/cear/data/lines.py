@@ -44,7 +44,8 @@ class Shape:
     unread: tuple[str, ...] = ()
     """Further columns, which a line may leave empty or leave out; they are not kept."""
     ignored: tuple[str, ...] = ()
-    """Those of `columns` that are not kept; a line has them, but may leave them empty."""
+    """Those of `columns` that are not kept; a line has them, but may leave them empty. The last is none of them:
+    nobody can tell one that is left out from one that is empty, so that it is `unread`."""
     separator: str = "\t"
     quoted: bool = False
     skip_lines: int = 0

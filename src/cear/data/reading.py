@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from cear.core.errors import DataError
+from cear.core.errors import ConfigError, DataError
 from cear.data.assembling import assemble, types_of, unused_types
 from cear.data.cache import cached
+from cear.data.columns import Columns, columns_of
 from cear.data.draft import ReadOptions, TextRule, Variant
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.layouts import recognise
+from cear.data.rdf_rules import RdfRules, rdf_rules_of
 from cear.data.readers.types import read_types
 from cear.data.report import Reading, ReadReport
 from cear.data.sources import find_source
@@ -38,6 +42,8 @@ def load(
     test_share: float = _DEFAULTS.test_share,
     variant: Variant = _DEFAULTS.variant,
     types: str | Path | None = None,
+    columns: Columns | Mapping[str, Any] | None = None,
+    rdf: RdfRules | Mapping[str, Any] | None = None,
 ) -> KnowledgeBase:
     """The knowledge base of a named data set or of a path; see `read` for the arguments."""
     return read(
@@ -53,6 +59,8 @@ def load(
         test_share=test_share,
         variant=variant,
         types=types,
+        columns=columns,
+        rdf=rdf,
     ).kb
 
 
@@ -70,6 +78,8 @@ def read(
     test_share: float = _DEFAULTS.test_share,
     variant: Variant = _DEFAULTS.variant,
     types: str | Path | None = None,
+    columns: Columns | Mapping[str, Any] | None = None,
+    rdf: RdfRules | Mapping[str, Any] | None = None,
 ) -> Reading:
     """The knowledge base of a named data set or of a path, with a report of what was left out.
 
@@ -87,10 +97,22 @@ def read(
         test_share: the share of such facts that goes to test.
         variant: which training file of OLPBENCH is read, `"thorough"`, `"basic"` or `"simple"`.
         types: a file of types, an id and its types joined by " | " a line, that counts instead of the data's own.
+        columns: which columns of files of facts hold what, `{"subject": "head id", "relation": 2, "object": 5}`: by the
+            name in the first line, or by number from 1. For one file and for the splits of a folder.
+        rdf: how RDF is read, `{"languages": ["de", "en"], "leave_out": ["foaf:depiction"]}`; see `RdfRules`.
 
     """
     found = find_source(source, like=like, download=download)
-    options = ReadOptions(text or found.text, skip_bad_lines, seed, valid_share, test_share, variant)
+    options = ReadOptions(
+        text or found.text,
+        skip_bad_lines,
+        seed,
+        valid_share,
+        test_share,
+        variant,
+        columns=columns_of(columns),
+        rdf=rdf_rules_of(rdf),
+    )
     called = name or found.name
     make = partial(_read, found.path, options, called)
     reading = cached(found.path, options, called, make) if cache else make()
@@ -99,6 +121,8 @@ def read(
 
 def _read(path: Path, options: ReadOptions, name: str) -> Reading:
     layout = recognise(path)
+    if options.columns is not None and not layout.takes_columns:
+        raise ConfigError(f"columns: {path} has the layout {layout.name!r}, whose columns are fixed. Leave them out.")
     draft = layout.read(path, options)
     assembled = assemble(draft, name)
     unused = {"mentions that no fact names": assembled.unused_mentions, UNUSED_TYPES: assembled.unused_types}
@@ -117,6 +141,7 @@ def _read(path: Path, options: ReadOptions, name: str) -> Reading:
             duplicate_facts=assembled.duplicate_facts,
             unused_texts=assembled.unused_texts,
             left_out=dict(draft.left_out) | {what: count for what, count in unused.items() if count},
+            left_out_examples=dict(draft.left_out_examples),
             header=draft.header,
         ),
     )

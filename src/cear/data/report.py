@@ -19,6 +19,7 @@ class ReadReport:
     duplicate_facts: int = 0
     unused_texts: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out_examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     header: str | None = None
     """The first line, which was read as a fact, where it looks like names of columns."""
 
@@ -29,7 +30,8 @@ class ReadReport:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ReadReport:
         """The report that `to_json` wrote."""
-        return cls(**{**value, "skipped_examples": tuple(value["skipped_examples"])})
+        examples = {what: tuple(some) for what, some in value["left_out_examples"].items()}
+        return cls(**{**value, "skipped_examples": tuple(value["skipped_examples"]), "left_out_examples": examples})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,8 +30,10 @@ class Source:
 
 def cache_root() -> Path:
     """The folder for all that can be made again: `CEAR_CACHE`, or the user's cache."""
-    chosen = os.environ.get(CACHE_VARIABLE)
-    return Path(chosen) if chosen else platformdirs.user_cache_path("cear")
+    if chosen := os.environ.get(CACHE_VARIABLE):
+        return Path(chosen)
+    cache = platformdirs.user_cache_path("cear")
+    return cache if cache.is_absolute() else Path(os.devnull) / "cear"  # nobody's home: nothing can be kept there
 
 
 def is_named(source: str) -> bool:

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from pydantic import Field, model_validator
 
+from cear.core.settings import Seed, Settings
 from cear.core.types import Bools, Ints, Split
 from cear.data.draft import FACT, ReadOptions
 from cear.data.numbering import by_appearance
+
+_DEFAULTS = ReadOptions()
+
+
+class SplitConfig(Settings):
+    """How facts that come without splits are parted; data that has splits keeps them."""
+
+    seed: Seed = _DEFAULTS.seed
+    """Decides which facts go where; not the seed of the run, so that runs of several seeds share their facts."""
+    valid: float = Field(_DEFAULTS.valid_share, ge=0)
+    """The share of all facts that goes to valid."""
+    test: float = Field(_DEFAULTS.test_share, ge=0)
+    """The share of all facts that goes to test."""
+
+    @model_validator(mode="after")
+    def _some_are_left(self) -> Self:
+        if self.valid + self.test >= 1:
+            raise ValueError(
+                f"valid {self.valid} and test {self.test} are shares of all facts and must leave some for train"
+            )
+        return self
 
 
 def split_facts(facts: pl.DataFrame, options: ReadOptions) -> dict[Split, pl.DataFrame]:

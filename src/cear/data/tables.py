@@ -23,7 +23,7 @@ class Table:
 
 def read_table(path: Path, shape: Shape, *, skip_bad_lines: bool = False) -> Table:
     """The rows of a text table; blank lines do not count, any other misfit is an error or is skipped."""
-    rows = _read_fast(path, shape)
+    rows = read_fast(path, shape)
     if rows is None:
         rows, bad = read_line_by_line(path, shape)
         refuse(bad, skip_bad_lines=skip_bad_lines)
@@ -39,7 +39,7 @@ def refuse(bad: list[BadLine], *, skip_bad_lines: bool, skippable: bool = True) 
         raise DataError(f"{bad[0]}{more} {advice}")
 
 
-def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
+def read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
     """The rows as polars reads them, or None when some line does not fit or polars may understand it otherwise."""
     if has_lone_returns(path):  # polars drops those at the end of a field
         return None
@@ -55,7 +55,8 @@ def _read_fast(path: Path, shape: Shape) -> pl.DataFrame | None:
     if rows[shape.kept[0]].null_count():
         blank = pl.all_horizontal(pl.col(shape.kept).is_null(), *looked_at)
         rows = rows.filter(~blank)
-    return None if any(_has_empty(rows[column]) for column in shape.kept) else rows.drop(looked_at)
+    misread = any(_has_empty(rows[column]) or _has_tab(rows[column], shape) for column in shape.kept)
+    return None if misread else rows.drop(looked_at)
 
 
 def _scanned(path: Path, shape: Shape) -> pl.LazyFrame:
@@ -82,6 +83,15 @@ def _has_whole_lines(path: Path, shape: Shape) -> bool:
     return bool(whole_lines(path).select(whole.all()).collect(engine="streaming").item())
 
 
+def is_blank(values: pl.Series) -> pl.Series:
+    """Which texts hold nothing but what Python's strip takes away: white space, and four separators of ASCII."""
+    return ~values.str.contains(r"[^\s\x1c-\x1f]")
+
+
 def _has_empty(values: pl.Series) -> bool:
-    # What Python's strip leaves nothing of: white space of Unicode, and four separators of ASCII.
-    return values.null_count() > 0 or not values.str.contains(r"[^\s\x1c-\x1f]").all()
+    return values.null_count() > 0 or bool(is_blank(values).any())
+
+
+def _has_tab(values: pl.Series, shape: Shape) -> bool:
+    """Whether a tab stands where spaces part columns: it parts them too, but polars takes it for a letter."""
+    return shape.separator == " " and bool(values.str.contains("\t", literal=True).any())

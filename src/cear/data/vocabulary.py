@@ -10,8 +10,11 @@ import polars as pl
 from rapidfuzz import process, utils
 
 from cear.core.errors import AmbiguousName, DataError, UnknownName
+from cear.data.lookup import NameIndex
 
 SCHEMA = pl.Schema({"id": pl.String(), "name": pl.String(), "description": pl.String()})
+
+ALIASES = pl.Schema({"index": pl.Int64(), "alias": pl.String()})
 
 Kind = Literal["entity", "relation"]
 
@@ -19,14 +22,15 @@ Kind = Literal["entity", "relation"]
 class Vocabulary:
     """The entities (or relations) of a knowledge base: row i of the table speaks of integer i.
 
-    `name` is never null: where the data has none, it is the id.
+    `name` is never null: where the data has none, it is the id. `aliases` are what else an integer is called: it is
+    found by them, and nothing learns from them.
 
     >>> v = Vocabulary.from_ids("entity", ["Q90", "Q64"], names=["Paris", "Berlin"])
     >>> len(v), v.name(1), v.find("paris"), v.find("Q64")
     (2, 'Berlin', 0, 1)
     """
 
-    def __init__(self, kind: Kind, table: pl.DataFrame) -> None:
+    def __init__(self, kind: Kind, table: pl.DataFrame, aliases: pl.DataFrame | None = None) -> None:
         if table.schema != SCHEMA:
             raise DataError(f"A vocabulary has the columns {SCHEMA}, but this table has {table.schema}.")
         if table["id"].null_count() or table["name"].null_count():
@@ -36,6 +40,7 @@ class Vocabulary:
             raise DataError(f"Two rows have the {kind} id {twice!r}; ids must be distinct.")
         self.kind: Kind = kind
         self.table = table
+        self.aliases = pl.DataFrame(schema=ALIASES) if aliases is None else aliases.select(ALIASES.names())
 
     @classmethod
     def from_ids(
@@ -72,10 +77,8 @@ class Vocabulary:
         return None if text is None else str(text)
 
     def find(self, text: str) -> int:
-        """The integer whose id is `text`, or else whose name is, letter case aside; close names on a typo."""
-        if text in self.by_id:
-            return self.by_id[text]
-        matches = self.named(text)
+        """The integer whose id is `text`, or else whose name is, as `named` finds it; close names on a typo."""
+        matches = self.called(text)
         if len(matches) > 1:
             ids = ", ".join(self.id(index) for index in matches[:10])
             raise AmbiguousName(f"{len(matches)} {self._plural} are called {text!r}. Say which by its id: {ids}.")
@@ -83,16 +86,21 @@ class Vocabulary:
             raise UnknownName(f"No {self.kind} is called {text!r}.{self._suggestion(text)}")
         return matches[0]
 
+    def called(self, text: str) -> list[int]:
+        """The integer whose id is `text`, or else those whose name is."""
+        return [self.by_id[text]] if text in self.by_id else self.named(text)
+
     def named(self, text: str) -> list[int]:
-        """The integers whose name is `text`: exactly, or else letter case aside."""
-        matches = self._by_name.get(text.casefold(), [])
-        exact = [index for index in matches if self.name(index) == text]
-        return exact or matches  # "Polish" is not "polish" where both exist
+        """The integers whose name is `text`: exactly; else in another encoding; else letter case and blanks aside.
+
+        Where nothing has that name, those that have it as an alias.
+        """
+        return self._index.find(text) or self._also_called(text)
 
     @cached_property
     def by_id(self) -> Mapping[str, int]:
         """The integer of each id."""
-        return {id_: index for index, id_ in enumerate(self.table["id"])}
+        return {id_: index for index, id_ in enumerate(self.table["id"].to_list())}
 
     def content(self) -> Iterator[bytes]:
         """Bytes that differ whenever ids, names or descriptions do; what a digest is made of."""
@@ -114,12 +122,17 @@ class Vocabulary:
     def _plural(self) -> str:
         return {"entity": "entities", "relation": "relations"}[self.kind]
 
+    def _also_called(self, text: str) -> list[int]:
+        rows = self._alias_index.find(text)
+        return sorted(set(self.aliases["index"].gather(rows).to_list()))
+
     @cached_property
-    def _by_name(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for index, name in enumerate(self.table["name"]):
-            found.setdefault(name.casefold(), []).append(index)
-        return found
+    def _alias_index(self) -> NameIndex:
+        return NameIndex(self.aliases["alias"].to_list())
+
+    @cached_property
+    def _index(self) -> NameIndex:
+        return NameIndex(self.table["name"].to_list())
 
 
 def _numbers(counts: pl.Series) -> bytes:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from cear.core.errors import DataError
 from cear.data.lines import LINE, BadLine, Shape
 from cear.data.readers.numbered import Ids
 from cear.data.tables import Table, read_table, refuse
@@ -19,6 +20,8 @@ def read_clusters(path: Path, entities: Ids, *, skip_bad_lines: bool) -> Table:
     A line that puts a mention into a second cluster is bad; when such lines are skipped, the first one counts.
     """
     lines = read_table(path, _WHOLE_LINE, skip_bad_lines=skip_bad_lines)
+    if lines.rows.is_empty() and not lines.skipped:
+        raise DataError(f"{path} holds no clusters. Fill it or remove it.")
     rows = _parsed(lines.rows, len(entities.names))
     members = rows.filter("fits").select(LINE, "cluster", member="members").explode("member")
     bad = [*_misfits(rows, path, entities), *_in_two(members, path, entities)]

@@ -9,6 +9,7 @@ from cear.core.types import SPLITS, Split
 from cear.data.draft import FACT, Draft, ReadOptions
 from cear.data.lines import Shape
 from cear.data.packed import SUFFIXES
+from cear.data.readers.columns import likely_header, mapped_shape
 from cear.data.readers.texts import read_texts
 from cear.data.readers.types import read_folder_types
 from cear.data.tables import Table, read_table
@@ -26,7 +27,7 @@ def read(path: Path, options: ReadOptions) -> Draft:
     """The facts, texts and types of a folder; valid and test may be absent."""
     skip = options.skip_bad_lines
     files = {split: file for split in SPLITS if (file := facts_file(path, split))}
-    tables = {split: _facts(file, skip_bad_lines=skip) for split, file in files.items()}
+    tables = {split: _facts(file, options) for split, file in files.items()}
     entities = read_texts(path, "entity", rule=options.text, skip_bad_lines=skip)
     relations = read_texts(path, "relation", rule="name", skip_bad_lines=skip)
     types = read_folder_types(path, skip_bad_lines=skip)
@@ -37,6 +38,7 @@ def read(path: Path, options: ReadOptions) -> Draft:
         relation_texts=relations.rows if relations else None,
         types=types.rows if types else None,
         skipped=tuple(line for table in every for line in table.skipped),
+        header=likely_header(tables["train"].rows),
     )
 
 
@@ -51,8 +53,9 @@ def facts_file(folder: Path, split: Split) -> Path | None:
     return found[0] if found else None
 
 
-def _facts(path: Path, *, skip_bad_lines: bool) -> Table:
-    table = read_table(path, _SHAPE, skip_bad_lines=skip_bad_lines)
+def _facts(path: Path, options: ReadOptions) -> Table:
+    shape = _SHAPE if options.columns is None else mapped_shape(path, options.columns)
+    table = read_table(path, shape, skip_bad_lines=options.skip_bad_lines)
     if table.rows.is_empty():
-        raise DataError(f"{path} holds no facts; expected lines of {_SHAPE}. Fill it or remove it.")
+        raise DataError(f"{path} holds no facts; expected lines of {shape}. Fill it or remove it.")
     return table

@@ -61,6 +61,8 @@ def _read_train(path: Path, options: ReadOptions) -> Table:
 def _read_linked(path: Path, *, skip_bad_lines: bool) -> Table:
     """The facts of a file with the mentions of their ends; an empty mention makes a bad line."""
     table = read_table(path, Shape((*FACT, *MENTIONS)), skip_bad_lines=skip_bad_lines)
+    if table.rows.is_empty() and not table.skipped:
+        raise DataError(f"{path} holds no facts. Fill it or remove it.")
     empty = [(_listed(column).list.contains("")).alias(column) for column in MENTIONS]
     rows = table.rows.select(LINE, *empty).filter(pl.any_horizontal(MENTIONS))
     bad = [

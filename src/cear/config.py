@@ -16,7 +16,7 @@ from cear.core.bounded_yaml import OutOfBounds, parse_yaml, read_yaml
 from cear.core.context import Device, Precision
 from cear.core.errors import ConfigError
 from cear.core.settings import Seed, Settings
-from cear.data import TextRule, Variant
+from cear.data import Columns, RdfRules, SplitConfig, TextRule, Variant
 from cear.reranking import AnyReranker
 from cear.retrieval import AnyRetriever, ComplExConfig
 
@@ -35,6 +35,12 @@ class RunConfig(Settings):
     """Leave out and count lines of the data that cannot be read, rather than refuse it."""
     variant: Variant = "thorough"
     """Which training file of OLPBENCH is read; other data has one."""
+    columns: Columns | None = None
+    """Which columns of a file hold subject, relation and object, by name or number; null goes by its header."""
+    rdf: RdfRules = RdfRules()
+    """How RDF is read: languages of names, predicates to leave out."""
+    split: SplitConfig = SplitConfig()
+    """How facts that come in one file are split into train, valid and test."""
     seed: Seed | list[Seed] = 0
     """Of every random choice; several, as in [0, 1, 2], are several runs, reported with mean and spread."""
     threads: PositiveInt | None = None

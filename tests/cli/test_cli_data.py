@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from cear.cli import app
 from cear.cli.data import findings_page
+from cear.core.errors import UnknownName
 from cear.data import Finding, Findings
 
 SHARED = "Mercury [planet]\tr\tb\n"
@@ -130,3 +131,42 @@ def test_skipped_lines_are_counted(folder: Callable[..., Path]) -> None:
     source = folder(train="a\tr\tb\nbroken\n")
     result = CliRunner().invoke(app, ["data", "check", str(source), "--skip-bad-lines"])
     assert "skipped-lines: 1 bad lines were skipped." in result.stdout
+
+
+class TestHowAFileIsRead:
+    TABLE = "Nr;Kopf;Ende;Art\n1;Paris;France;in\n2;Lyon;France;in\n"
+
+    def _checked(self, path: Path, content: str, *options: str) -> dict[str, int]:
+        path.write_text(content, encoding="utf-8")
+        result = CliRunner().invoke(app, ["data", "check", str(path), *options, "--json", "-"])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    @pytest.mark.parametrize(
+        "columns", ["subject=Kopf,relation=Art,object=Ende", "subject = kopf, relation=4, object=3"]
+    )
+    def test_columns_are_chosen(self, tmp_path: Path, columns: str) -> None:
+        found = self._checked(tmp_path / "kb.csv", self.TABLE, "--columns", columns)
+        assert (found["entities"], found["relations"]) == (3, 1)
+
+    @pytest.mark.parametrize("command", [["data", "check"], ["run", "own"]])
+    def test_an_unknown_column_is_told(self, tmp_path: Path, command: list[str]) -> None:
+        path = tmp_path / "kb.csv"
+        path.write_text(self.TABLE, encoding="utf-8")
+        source = f"data={path}" if command[0] == "run" else str(path)
+        more = ["--out", str(tmp_path / "run")] if command[0] == "run" else []
+        columns = ["--columns", "subject=Kpof,relation=Art,object=Ende"]
+        with pytest.raises(UnknownName, match=r"no column 'Kpof'\. Did you mean 'Kopf'\?"):
+            CliRunner().invoke(app, [*command, source, *columns, *more], catch_exceptions=False)
+
+    def test_languages_and_predicates_of_rdf(self, tmp_path: Path) -> None:
+        label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+        content = (
+            "<http://x/a> <http://x/r> <http://x/b> .\n<http://x/a> <http://x/s> <http://x/c> .\n"
+            f'<http://x/a> {label} "one"@en .\n<http://x/a> {label} "eins"@de .\n'
+        )
+        plain = self._checked(tmp_path / "kb.nt", content)
+        german = self._checked(tmp_path / "kb.nt", content, "--languages", "de, en")
+        assert german["digest"] != plain["digest"]
+        less = self._checked(tmp_path / "kb.nt", content, "--leave-out", "http://x/s")
+        assert (plain["relations"], less["relations"]) == (2, 1)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from click.testing import Result
 from rich.console import Console
@@ -16,7 +18,7 @@ from typer.testing import CliRunner
 
 from cear.cli import app
 from cear.cli.ask import answer_table
-from cear.core.errors import ConfigError
+from cear.core.errors import AmbiguousName, CearError, ConfigError
 from cear.pipeline import Answer, open_run
 
 CONFIG = "data: {data}\nstage1: {{rank: 4, batch: 60, epochs: 1}}\n"
@@ -98,7 +100,15 @@ class TestDetails:
     def test_entities_of_one_name_are_told_apart_unasked(self, run: Path) -> None:
         shown = call("ask", run, "Town 7", "lies in", "--new", "--k", 30).stdout
         rows = [[cell.strip() for cell in line.split("│")] for line in shown.splitlines() if "Town 4" in line]
-        assert {row[3] for row in rows} == {"t3", "t4"}
+        apart = {row[3]: row[4] for row in rows}
+        assert set(apart) == {"t3", "t4"}
+        assert all(fact.startswith("⟨") and "Town 4" in fact for fact in apart.values()), "by a fact of each"
+        assert apart["t3"] != apart["t4"]
+
+    def test_a_question_about_one_of_them_lists_both(self, run: Path) -> None:
+        done = CliRunner().invoke(app, ["ask", str(run), "town 4", "lies in"])
+        assert isinstance(done.exception, AmbiguousName)
+        assert {line.split()[0] for line in str(done.exception).splitlines()[1:]} == {"t3", "t4"}
 
     def test_descriptions_are_shown_where_there_are_any(self, run: Path) -> None:
         shown = call("ask", run, "Town 0", "lies in", "--k", 30, "--details").stdout
@@ -132,6 +142,45 @@ class TestEvaluate:
             assert row["stage"] == "1"
             assert float(row["value"]) == summary[row["side"]][row["measure"]]
             assert (float(row["low"]), float(row["high"])) == intervals[row["side"]][row["measure"]]
+
+    def test_each_relation_has_its_figures(self, run: Path) -> None:
+        rows = table_of(call("evaluate", run, "--per-relation", "-").stdout)
+        assert list(rows[0]) == ["relation", "name", "side", "queries", "mrr", "hits@1", "hits@3", "hits@10"]
+        both = [row for row in rows if row["side"] == "both"]
+        assert ("lies_in", "lies in") in {(row["relation"], row["name"]) for row in both}
+        evaluation = open_run(run).evaluate("test")
+        assert sum(int(row["queries"]) for row in both) == len(evaluation.queries)
+        mean = sum(int(row["queries"]) * float(row["mrr"]) for row in both) / len(evaluation.queries)
+        assert mean == pytest.approx(evaluation.summary()["both"]["mrr"])
+
+    @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+    def test_predictions_can_be_measured_anew(self, run: Path, tmp_path: Path, suffix: str) -> None:
+        file, separator = tmp_path / f"predictions.{suffix}", "\t" if suffix == "tsv" else ","
+        call("evaluate", run, "--predictions", file, "--k", 1000)
+        table = pl.read_parquet(file) if suffix == "parquet" else pl.read_csv(file, separator=separator)
+        kb, evaluation = open_run(run).kb, open_run(run).evaluate("test")
+        asked = zip(evaluation.queries.entity, evaluation.asked_relations, evaluation.asks_head, strict=True)
+        for place, (entity, relation, head) in enumerate(asked):
+            names = {"entity": kb.entities.id(entity), "relation": kb.relations.id(relation)}
+            ranked = table.filter(side="head" if head else "tail", **names)
+            assert ranked["rank"].to_list() == list(range(1, kb.n_entities + 1))
+            gold = ranked["candidate"] == kb.entities.id(evaluation.gold[place])
+            above = int((ranked["known"].is_null()[: gold.arg_max()]).sum())
+            ranks = evaluation.ranks[[place]]
+            assert ranks.above[0] <= above <= ranks.above[0] + ranks.tied[0], "the filtered rank"
+            assert ranked.filter(gold)["known"].to_list() == ["test"]
+
+    def test_predictions_go_as_deep_as_is_said(self, run: Path, tmp_path: Path) -> None:
+        call("evaluate", run, "--predictions", tmp_path / "p.csv", "--k", 2)
+        rows = table_of((tmp_path / "p.csv").read_text(encoding="utf-8"))
+        assert {row["rank"] for row in rows} == {"1", "2"}
+        assert rows[0]["candidate_name"]
+
+    @pytest.mark.parametrize(("file", "told"), [("p.xls", r"Known: \.csv"), ("no/p.csv", "there is no folder")])
+    def test_predictions_that_cannot_be_written_are_refused_first(self, file: str, told: str, tmp_path: Path) -> None:
+        done = CliRunner().invoke(app, ["evaluate", "no run at all", "--predictions", str(tmp_path / file)])
+        assert isinstance(done.exception, CearError)
+        assert re.search(told, str(done.exception))
 
 
 def without(values: dict[str, Any], key: str) -> dict[str, Any]:

@@ -311,7 +311,8 @@ class TestErrors:
     def test_a_damaged_run(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
         copy = shutil.copytree(place / "run", tmp_path / "copy")
         next((copy / "steps").glob("retriever-complex/*/best.safetensors")).write_bytes(b"")
-        self.refused(cear_("ask", copy, "Town 7", "lies in"), "best.safetensors cannot be read", "delete the folder")
+        told = "best.safetensors is not what was written", "same `cear run` again"
+        self.refused(cear_("ask", copy, "Town 7", "lies in"), *told)
 
     def test_a_bad_line_in_the_data_unless_it_may_be_skipped(self, place: Path, cear_: Cear, tmp_path: Path) -> None:
         data = shutil.copytree(place / "towns", tmp_path / "data")

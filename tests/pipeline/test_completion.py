@@ -34,7 +34,7 @@ def contents(done: Run) -> dict[str, bytes]:
         f"{step.name}/{path.name}": path.read_bytes()
         for step in made
         for path in done.plan.store.get(step).iterdir()
-        if path.name != "step.json"
+        if path.name not in ("step.json", "seal.json")
     }
 
 

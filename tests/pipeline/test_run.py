@@ -15,6 +15,8 @@ import torch
 
 from cear.config import RunConfig, load_config
 from cear.core.errors import CearError, ConfigError, DataError, MismatchError, UnknownName
+from cear.core.files import file_digest
+from cear.core.seals import read_sealed, write_sealed
 from cear.core.types import SPLITS, Queries
 from cear.pipeline import Run, open_run, run
 
@@ -210,7 +212,9 @@ class TestOthersFolders:
     def test_data_that_moved_is_found_by_its_new_place(self, finished: Run, copy: Path, tmp_path: Path) -> None:
         config = (copy / "config.yaml").read_text()
         (copy / "config.yaml").write_text(config.replace(str(finished.config.data), str(tmp_path / "gone")))
-        with pytest.raises(DataError, match="no file or folder"):
+        sealed = read_sealed(copy / "run.json") | {"config": file_digest(copy / "config.yaml")}
+        write_sealed(copy / "run.json", sealed)
+        with pytest.raises(DataError, match=r"is no longer at .*gone.*--data PATH"):
             open_run(copy)
         moved = shutil.copytree(finished.config.data, tmp_path / "moved")
         opened = open_run(copy, source=str(moved))
@@ -218,8 +222,7 @@ class TestOthersFolders:
 
     def test_one_that_is_not_finished_says_how_to_finish_it(self, copy: Path) -> None:
         shutil.rmtree(copy / "steps")
-        about = json.loads((copy / "run.json").read_text())
-        (copy / "run.json").write_text(json.dumps(about | {"steps": {}}))
+        write_sealed(copy / "run.json", read_sealed(copy / "run.json") | {"steps": {}})
         with pytest.raises(MismatchError, match=r"no finished run.*the same `cear run` continues it"):
             open_run(copy)
 
@@ -247,8 +250,8 @@ class TestOthersFolders:
 
     def test_damaged_weights_are_named(self, copy: Path) -> None:
         weights(open_run(copy)).write_bytes(b"")
-        with pytest.raises(DataError, match=r"best\.safetensors cannot be read"):
-            open_run(copy).ask("lies in", subject="Town 7")
+        with pytest.raises(DataError, match=r"of its stage1, best\.safetensors is not what was written"):
+            open_run(copy)
 
 
 def test_an_interrupted_run_continues_to_the_same_weights(

@@ -55,7 +55,7 @@ def artefacts(done: Run) -> dict[str, bytes]:
         f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
         for name, folder in folders.items()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "step.json"
+        if path.is_file() and path.name not in ("step.json", "seal.json")
     }
 
 
@@ -73,6 +73,10 @@ class TestRun:
         assert len(evaluation.ranks) == len(evaluation.before.ranks) == 24
         alone = evaluate(both.scorer, both.kb, "test")
         assert np.array_equal(evaluation.before.ranks.above, alone.ranks.above)
+
+    def test_its_curves_tell_of_every_training(self, both: Run) -> None:
+        epochs = pl.read_csv(both.folder / "curves.csv").group_by("training").len()
+        assert dict(epochs.iter_rows()) == {"stage1": 2, "fold 0, stage1": 2, "re-ranker, learning": 2}
 
     def test_a_sample_of_facts_is_the_same_every_time(self, both: Run) -> None:
         one, again = (both.evaluate("test", facts=5) for _ in range(2))

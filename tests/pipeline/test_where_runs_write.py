@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from cear.config import RunConfig
 from cear.core.errors import MismatchError
+from cear.core.seals import read_sealed, write_sealed
 from cear.pipeline import open_run, run
 
 
@@ -25,8 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, write_towns: Callable[..., 
 
 def with_store(folder: Path, store: Path) -> None:
     """Let the run in a folder say that its steps are in a store."""
-    about = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps(about | {"store": str(store)}))
+    write_sealed(folder / "run.json", read_sealed(folder / "run.json") | {"store": str(store)})
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_records_are_found_in_order_and_other_json_is_passed_over(evaluation, pr
 
 def test_a_broken_record_is_an_error_with_its_path(tmp_path):
     (tmp_path / "broken.json").write_text('{"stage1": ')
-    with pytest.raises(DataError, match=r"broken\.json: not a JSON file"):
+    with pytest.raises(DataError, match=r"broken\.json cannot be read"):
         list(read_records(tmp_path))
 
 

@@ -13,8 +13,9 @@ from rich.logging import RichHandler
 from rich.text import Text
 
 from cear import __version__
-from cear.cli import ask, audit, compare, complete, data, demo, evaluate, export, judge, reproduce, results, run
+from cear.cli import ask, audit, compare, complete, data, demo, evaluate, export, judge, pack, reproduce, results, run
 from cear.cli.console import console, errors, show_safely
+from cear.core.ending import clear_away
 from cear.core.errors import CearError, OutOfTime
 from cear.core.shown import shown
 
@@ -56,6 +57,8 @@ app.command("judge", no_args_is_help=True)(judge.judge)
 app.command("audit", no_args_is_help=True)(audit.audit)
 app.command("compare", no_args_is_help=True)(compare.compare)
 app.command("export", no_args_is_help=True)(export.export)
+app.command("pack", no_args_is_help=True)(pack.pack)
+app.command("unpack", no_args_is_help=True)(pack.unpack)
 app.command("reproduce")(reproduce.reproduce)
 app.command("results")(results.results)
 app.add_typer(data.app, name="data")
@@ -89,6 +92,7 @@ def program() -> None:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     else:
         code = 0
+    clear_away()
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 EXPLAINED = 5  # answers whose reasons are told
 DESCRIBED = 80  # characters of a description that a table shows
+NAMESAKES = 10  # others of a name that an answer is told apart from
 
 
 def ask(
@@ -59,8 +60,9 @@ def ask(
         answers = finished.ask(relation, **end, k=k, new=new)
         ranked = [answer.id for answer in answers if answer.rank][:EXPLAINED] if why else []
         reasons = [each.sentence(finished.kb) for each in finished.why(relation, **end, answers=ranked)]
-        wide = details or have_namesakes(answers, finished.kb)
-        console.print(answer_table(spell(relation, **end), answers, details=wide))
+        apart = from_namesakes(answers, finished.kb)
+        described = [replace(answer, description=apart.get(answer.id, answer.description)) for answer in answers]
+        console.print(answer_table(spell(relation, **end), described, details=details or bool(apart)))
         for place, reason in enumerate(reasons, start=1):
             console.print(Text(f"{place}. {reason}"))
     told = dict(zip(ranked, reasons, strict=True))
@@ -86,9 +88,17 @@ def ids_of(
     return {"subject": ends[0], "relation": kb.relations.id(kb.relations.find(relation)), "object": ends[1]}
 
 
-def have_namesakes(answers: list[Answer], kb: KnowledgeBase) -> bool:
-    """Whether some answer shares its name with another entity, so that the name does not say which one is meant."""
-    return any(len(kb.entities.named(answer.name)) > 1 for answer in answers)
+def from_namesakes(answers: list[Answer], kb: KnowledgeBase) -> dict[str, str]:
+    """What tells answers that share their name with other entities from these, by id."""
+    from cear.data import told_apart
+
+    apart = {}
+    for answer in answers:
+        own = kb.entities.by_id[answer.id]
+        others = [each for each in kb.entities.named(answer.name) if each != own][:NAMESAKES]
+        if others:
+            apart[answer.id] = told_apart(kb, [own, *others])[0]
+    return apart
 
 
 def answer_table(question: str, answers: list[Answer], *, details: bool = False) -> Table:

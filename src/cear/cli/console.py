@@ -6,7 +6,6 @@ import gc
 import io
 import logging
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -14,7 +13,7 @@ import rich.text
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from cear.core.progress import Bar
+from cear.core.progress import EVERY, FIRST, Bar, lines
 from cear.core.shown import shown
 
 log = logging.getLogger("cear.cli")
@@ -71,52 +70,15 @@ def resumable() -> Iterator[None]:
         raise
 
 
-class _Lines:
-    """Progress for a file: a line when work has taken a while, and then now and again."""
-
-    def __init__(self, label: str, steps: int, first: float, every: float) -> None:
-        self._label, self._steps, self._every = label, steps, every
-        self._done, self._begun = 0, time.monotonic()
-        self._due = self._begun + first
-        self._from: tuple[int, float] | None = None  # where the rate starts: resumed work first jumps ahead
-
-    def advance(self, steps: int = 1) -> None:
-        self._done += steps
-        now = time.monotonic()
-        self._from = self._from or (self._done, now)
-        if now >= self._due:
-            self._due = now + self._every
-            self._say(f"{self._label}: {self._share()}{self._left(now)}")
-
-    def describe(self, text: str) -> None:
-        self._label = text
-
-    def close(self, least: float) -> None:
-        """Say how long the work took, if it was at least so many seconds."""
-        seconds = time.monotonic() - self._begun
-        if seconds >= least:
-            self._say(f"{self._label}: ended at {self._share()}, after {seconds / 60:.1f} minutes")
-
-    def _share(self) -> str:
-        return f"{self._done:,}/{self._steps:,}, {self._done / max(self._steps, 1):.0%}"
-
-    def _left(self, now: float) -> str:
-        done, at = self._from or (0, self._begun)
-        if self._done == done:
-            return ""
-        return f", {(now - at) / (self._done - done) * (self._steps - self._done) / 60:.1f} minutes left"
-
-    @staticmethod
-    def _say(line: str) -> None:
-        errors.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def progress_lines(label: str, steps: int, /, *, first: float = 10.0, every: float = 30.0) -> Iterator[Bar]:
+def progress_lines(
+    label: str, steps: int, /, *, first: float = FIRST, every: float = EVERY
+) -> AbstractContextManager[Bar]:
     """Plain lines on standard error: after `first` seconds, then `every` so many, and one when long work ends."""
-    lines = _Lines(label, steps, first, every)
-    yield lines
-    lines.close(first)
+    return lines(label, steps, say=_say, first=first, every=every)
+
+
+def _say(line: str) -> None:
+    errors.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def progress_bar(label: str, steps: int, /) -> AbstractContextManager[Bar]:

@@ -11,6 +11,8 @@ from cear.cli.ask import answer_table, spell
 from cear.cli.complete import proposals_table
 from cear.cli.console import console, progress_bar, resumable
 from cear.cli.evaluate import show, show_completion, show_cost
+from cear.cli.output import STDOUT, instead_of_tables, put_json
+from cear.cli.run import RECORD
 
 # ⟨subject, relation, ?⟩ and ⟨?, relation, object⟩, each with an answer that is a held-out test fact.
 QUESTIONS: tuple[dict[str, str], ...] = (
@@ -25,9 +27,14 @@ SUREST, LIKELY, PROPOSALS = 8, 0.3, 8  # what is shown of the completion
 
 def demo(
     out: Annotated[Path, typer.Option(help="The folder of the run; it continues there.")] = Path("runs/demo"),
-    json: Annotated[Path | None, typer.Option(help="Also write the test record (figures, provenance) here.")] = None,
+    json: Annotated[Path | None, typer.Option(help=RECORD)] = None,
 ) -> None:
     """Train on the embedded knowledge base of geography, measure, and answer a few questions. Offline, in minutes."""
+    with instead_of_tables(json):
+        _demo(out, json)
+
+
+def _demo(out: Path, json: Path | None) -> None:
     from cear.config import load_config
     from cear.pipeline import run
     from cear.reports import write_record
@@ -44,7 +51,8 @@ def demo(
     completion = show_completion(finished)
     show_cost(finished)
     if json is not None:
-        write_record(json, finished.record(evaluation, completion=completion), evaluation)
+        record = finished.record(evaluation, completion=completion)
+        put_json(json, record.as_json()) if json == STDOUT else write_record(json, record, evaluation)
     for question in QUESTIONS:
         console.print(answer_table(spell(**question), finished.ask(**question, k=5, new=False)))
     console.print(

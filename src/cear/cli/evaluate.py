@@ -16,6 +16,9 @@ PROTOCOL = "How ranks are counted in an open knowledge base: care ranks clusters
 FIGURES = ("stage", "side", "measure", "value", "low", "high")
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from cear.data import KnowledgeBase
     from cear.evaluation import Evaluation
     from cear.pipeline import CompletionEvaluation, Run
 
@@ -30,6 +33,14 @@ def evaluate(
     ] = None,
     json: Annotated[Path | None, typer.Option(help=f"{JSON} Beside a file go the ranks of all queries.")] = None,
     csv: Annotated[Path | None, typer.Option(help=f"Also write the measures {CSV}")] = None,
+    per_relation: Annotated[
+        Path | None, typer.Option(help=f"Also write the figures of each relation and side {CSV}")
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(help="Also write the ranked candidates of every query to this file: .csv, .tsv or .parquet."),
+    ] = None,
+    k: Annotated[int, typer.Option(min=1, help="How many candidates of each query --predictions writes.")] = 100,
     int8: Annotated[bool, typer.Option("--int8", help="Re-rank with 8-bit weights: faster, and a little off.")] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
     store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
@@ -37,14 +48,16 @@ def evaluate(
 ) -> None:
     """Rank every query of a split, filtered, and print the measures with 95 % intervals.
 
-    Examples: `cear evaluate runs/wn --split test --json wn.json`, `cear evaluate runs/wn --csv -`
+    Examples: `cear evaluate runs/wn --split test --json wn.json`, `cear evaluate runs/wn --per-relation -`
     """
     with loading():
-        from cear.pipeline import open_run
+        from cear.pipeline import open_run, refuse_predictions, write_predictions
         from cear.reports import write_record
 
+    if predictions is not None:
+        refuse_predictions(predictions)
     limit = None if yes else PATIENCE
-    with instead_of_tables(json, csv):
+    with instead_of_tables(json, csv, per_relation):
         finished = open_run(run, source=data, store=store, int8=int8, ranking_minutes=limit)
         evaluation = finished.evaluate(split, ties=ties, protocol=protocol, facts=facts, progress=progress_bar)
         show(evaluation, finished)
@@ -53,6 +66,11 @@ def evaluate(
         record = finished.record(evaluation, facts=facts, completion=completion)
         put_json(json, record.as_json()) if json == STDOUT else write_record(json, record, evaluation)
     put_csv(csv, FIGURES, figures(evaluation))
+    if per_relation is not None:
+        relations = relation_figures(evaluation, finished.kb)
+        put_csv(per_relation, relations.columns, relations.iter_rows(named=True))
+    if predictions is not None:
+        write_predictions(predictions, finished, evaluation.queries, k, progress=progress_bar)
 
 
 def figures(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
@@ -63,6 +81,15 @@ def figures(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             for measure, value in values.items():
                 row = (stage, side, measure, value, *intervals[side][measure])
                 yield dict(zip(FIGURES, row, strict=True))
+
+
+def relation_figures(evaluation: Evaluation, kb: KnowledgeBase) -> pl.DataFrame:
+    """The figures of each relation and side, by the user's ids and names."""
+    from cear.evaluation import by_relation
+
+    figures = by_relation(evaluation)
+    ids = kb.relations.table["id"].gather(figures["relation"])
+    return figures.with_columns(relation=ids)
 
 
 def show_completion(finished: Run) -> CompletionEvaluation | None:

@@ -28,7 +28,7 @@ CSV = f"as CSV to this file, one a row; {INSTEAD}"
 def instead_of_tables(*files: Path | None) -> Iterator[None]:
     """Keep tables off standard output where one of the files is `-`: a program reads it then."""
     if files.count(STDOUT) > 1:
-        raise ConfigError("Only one of --json and --csv can be -, standard output. Name a file for the other.")
+        raise ConfigError("Only one file can be -, standard output. Name a file for the others.")
     quiet, console.quiet = console.quiet, console.quiet or STDOUT in files
     try:
         yield

@@ -9,6 +9,7 @@ import typer
 
 from cear.cli.console import PATIENCE, YES, console, progress_bar, resumable
 from cear.cli.evaluate import PROTOCOL, show, show_completion, show_cost
+from cear.cli.output import INSTEAD, STDOUT, instead_of_tables, put_json
 from cear.core.types import Protocol, Split
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from cear.reports import Record
 
 P = TypeVar("P", Path, Path | None)
+RECORD = f"Also write the test record (figures, provenance) here; {INSTEAD}"
+COLUMNS = "Columns of a file of facts, by name or number: subject=Head,relation=3,object=Tail."
 
 
 def run(
@@ -38,11 +41,12 @@ def run(
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Leave out lines of the data that cannot be read, and count them.")
     ] = False,
+    columns: Annotated[str | None, typer.Option(help=COLUMNS)] = None,
     facts: Annotated[
         int | None, typer.Option(min=1, help="Evaluate on a fixed random sample of so many facts, two queries each.")
     ] = None,
     protocol: Annotated[Protocol, typer.Option(help=PROTOCOL)] = "ours",
-    json: Annotated[Path | None, typer.Option(help="Also write the test record (figures, provenance) here.")] = None,
+    json: Annotated[Path | None, typer.Option(help=RECORD)] = None,
     yes: Annotated[bool, typer.Option("--yes", help=YES)] = False,
 ) -> None:
     """Train every stage, keep the best on validation, and evaluate on test.
@@ -53,16 +57,23 @@ def run(
     Examples: `cear run own data=my/facts.tsv --out runs/mine`, `cear run mine.yaml stage1.epochs=5 --out runs/short`
     """
     from cear.config import load_config
+    from cear.data import columns_override
 
     changes = [*(overrides or ()), *(["skip_bad_lines=true"] if skip_bad_lines else [])]
+    if columns is not None:
+        changes.append(columns_override(columns))
     settings = load_config(config, changes)
-    records = []
-    for seed in settings.seeds:
-        one, place = settings.model_copy(update={"seed": seed}), _place(out, seed, settings.seeds)
-        with resumable():
-            finished = train(one, place, store=store, minutes=minutes, download=download, yes=yes)
-            records.append(measure(finished, facts, _place(json, seed, settings.seeds), protocol))
-    show_spread(records)
+    records, file = [], None if json == STDOUT else json
+    with instead_of_tables(json):
+        for seed in settings.seeds:
+            one, place = settings.model_copy(update={"seed": seed}), _place(out, seed, settings.seeds)
+            with resumable():
+                finished = train(one, place, store=store, minutes=minutes, download=download, yes=yes)
+                records.append(measure(finished, facts, _place(file, seed, settings.seeds), protocol))
+        show_spread(records)
+    if json == STDOUT:
+        values = [record.as_json() for record in records]
+        put_json(json, values if len(values) > 1 else values[0])
 
 
 def show_spread(records: list[Record]) -> None:

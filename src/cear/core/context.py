@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, Self
 
 from cear.core.progress import Progress, silent
+from cear.core.watching import Watch, unwatched
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["fp32", "bf16"]
@@ -45,12 +47,22 @@ class Context:
     """A batch is computed in so many parts, one after the other, to the same gradient: for little memory."""
     deadline: Deadline = NO_DEADLINE
     progress: Progress = silent
+    training: str = ""
+    """What a training is called by who watches."""
+    watch: Watch = unwatched
+    """Who is told of every epoch."""
     download: bool = False
     """Whether what is not on this machine may be fetched."""
+    vectors: Path | None = None
+    """The folder of text vectors that belong to a run alone, such as one that came with them; None is the cache."""
 
     def with_seed(self, seed: int) -> Self:
         """The same with another seed."""
         return replace(self, seed=seed)
+
+    def called(self, name: str) -> Self:
+        """The same for a training of that name, behind the name of what it is a part of."""
+        return replace(self, training=f"{self.training}, {name}" if self.training else name)
 
 
 HERE = Context()

@@ -12,6 +12,10 @@ class DataError(CearError):
     """A file or a knowledge base is not what it should be."""
 
 
+class DiskError(CearError, OSError):
+    """A file cannot be written: the disk is full, or nobody may write there."""
+
+
 class ConfigError(CearError):
     """A configuration has an unknown key or a value out of range."""
 

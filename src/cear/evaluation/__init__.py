@@ -1,6 +1,7 @@
 """Filtered ranks with stated tie rules, measures, intervals, paired tests, a check for leaks; completions."""
 
 from cear.evaluation.asking import Asked, evaluate, sample_facts, valid_mrr
+from cear.evaluation.by_relation import by_relation
 from cear.evaluation.calibration import Calibration, ReliabilityBin, calibration_by_relation, wilson_interval
 from cear.evaluation.clusters import ByCluster, EntityClusters, Filter, ranked_clusters
 from cear.evaluation.completion import PRECISIONS, TOPS, CompletionSummary, Proposed, Top
@@ -41,6 +42,7 @@ __all__ = [
     "as_mentions",
     "average_precision",
     "best_threshold",
+    "by_relation",
     "calibration_by_relation",
     "checked_scores",
     "compare",

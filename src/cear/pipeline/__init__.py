@@ -6,8 +6,10 @@ from cear.pipeline.finished import Run
 from cear.pipeline.measuring import BASELINES, CompletionEvaluation
 from cear.pipeline.newcomers import read_newcomers
 from cear.pipeline.opening import lay_out, open_run, run
+from cear.pipeline.packing import pack, unpack_run
 from cear.pipeline.patience import in_words
 from cear.pipeline.plan import Plan
+from cear.pipeline.predicting import refuse_predictions, write_predictions
 from cear.pipeline.proposing import Completion
 
 __all__ = [
@@ -22,6 +24,10 @@ __all__ = [
     "in_words",
     "lay_out",
     "open_run",
+    "pack",
     "read_newcomers",
+    "refuse_predictions",
     "run",
+    "unpack_run",
+    "write_predictions",
 ]

@@ -12,7 +12,7 @@ import polars as pl
 from cear.core.errors import CearError, DataError
 from cear.core.progress import Progress, silent
 from cear.core.types import NO_ENTITY, SPLITS, Floats, Ints, Queries, RankedLists, Split
-from cear.data import KnowledgeBase
+from cear.data import KnowledgeBase, find_entity
 from cear.pipeline.arguments import refuse_few
 from cear.ranking import Ranker
 
@@ -46,9 +46,9 @@ def query(kb: KnowledgeBase, relation: str, subject: str | None, object: str | N
         raise CearError("Ask for one end: give the subject to find objects, or the object to find subjects.")
     r = kb.relations.find(relation)
     if subject is not None:
-        return Queries(np.array([kb.entities.find(subject)]), np.array([r]))
+        return Queries(np.array([find_entity(kb, subject)]), np.array([r]))
     assert object is not None
-    return Queries(np.array([kb.entities.find(object)]), np.array([r + kb.n_relations]))
+    return Queries(np.array([find_entity(kb, object)]), np.array([r + kb.n_relations]))
 
 
 def answers(ranker: Ranker, asked: Queries, k: int, *, new: bool, chances: Chances | None = None) -> list[Answer]:
@@ -123,7 +123,7 @@ def ask_frame(
             "id": names["id"],
             "name": names["name"],
             "score": pl.Series(ranked.scores[row, place].astype(np.float64)).fill_nan(None),
-            "known": _splits_of(kb, asked, ranked)[row, place],
+            "known": splits_of(kb, asked, ranked)[row, place],
         }
     ).with_columns(pl.col("known").replace("", None))
     if chances is None:
@@ -153,7 +153,7 @@ def _queries_of(kb: KnowledgeBase, questions: pl.DataFrame) -> Queries:
     )
 
 
-def _splits_of(kb: KnowledgeBase, asked: Queries, ranked: RankedLists) -> npt.NDArray[np.str_]:
+def splits_of(kb: KnowledgeBase, asked: Queries, ranked: RankedLists) -> npt.NDArray[np.str_]:
     """The split that knows each ranked entity as an answer, "" for none, (query, place)."""
     found: npt.NDArray[np.str_] = np.full(ranked.entities.shape, "", dtype="<U5")
     for split in SPLITS[::-1]:

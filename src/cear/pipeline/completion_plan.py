@@ -21,6 +21,7 @@ from cear.completion import (
     read_proposals,
 )
 from cear.core.files import read_json, write_json
+from cear.core.reading import reading
 from cear.pipeline.parts import Everything, Fold, Part, Whole
 from cear.ranking import Ranker
 from cear.reranking import Upstream
@@ -88,12 +89,17 @@ class CompletionPlan:
     @cached_property
     def calibrator(self) -> Calibrator:
         """What makes the probabilities that are measured, with the test facts hidden; made first if need be."""
-        return Calibrator.from_json(read_json(self.plan.store.get(self.calibration) / CALIBRATION))
+        return self._calibrator(CALIBRATION)
 
     @cached_property
     def in_use(self) -> Calibrator:
         """What makes those that are served, when nothing is hidden any more."""
-        return Calibrator.from_json(read_json(self.plan.store.get(self.calibration) / IN_USE))
+        return self._calibrator(IN_USE)
+
+    def _calibrator(self, name: str) -> Calibrator:
+        path = self.plan.store.get(self.calibration) / name
+        with reading(path):
+            return Calibrator.from_json(read_json(path))
 
     def proposed(self, part: Part, asking: Asking | None = None) -> Proposals:
         """The proposals of a step, made first if need be."""
@@ -140,7 +146,9 @@ class CompletionPlan:
 
     def _make_proposals(self, part: Part, asking: Asking, folder: Path) -> None:
         counts, config = Counts(part.seen), self.settings
-        trees = Fitted.from_json(read_json(self.plan.store.get(self.expectation) / EXPECTATION))
+        path = self.plan.store.get(self.expectation) / EXPECTATION
+        with reading(path):
+            trees = Fitted.from_json(read_json(path))
         questions = Expectation(trees).questions(counts, config.least_share)
         chosen = questions.among(asking.relations, asking.subjects, part.seen.n_relations).best(asking.questions)
         collect(self.ranker_on(part), chosen.queries, config.proposals, counts, folder, self.plan.context)

@@ -15,7 +15,7 @@ from cear.config import RunConfig
 from cear.core.errors import ConfigError, DataError
 from cear.core.progress import Progress, silent
 from cear.core.types import Protocol, Queries, RankedLists, Split, TieRule
-from cear.data import Judged, KnowledgeBase
+from cear.data import Judged, KnowledgeBase, find_entity
 from cear.evaluation import Evaluation, read_ranks
 from cear.explaining import Reasons, explain
 from cear.pipeline import asking, auditing, describing, exporting, judging, measuring, proposing
@@ -123,7 +123,7 @@ class Run:
     ) -> list[Reasons]:
         """Why each of these answers, by name or id, is ranked where it is for a question."""
         asked = asking.query(self.kb, relation, subject, object)
-        given = np.array([self.kb.entities.find(answer) for answer in answers], np.int64)
+        given = np.array([find_entity(self.kb, answer) for answer in answers], np.int64)
         same = np.zeros(len(given), np.int64)
         return explain(self.ranker, asked[same], given)
 

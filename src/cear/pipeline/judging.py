@@ -10,7 +10,7 @@ import polars as pl
 
 from cear.core.errors import AmbiguousName, DataError, UnknownName
 from cear.core.progress import Progress
-from cear.data import Judged, KnowledgeBase
+from cear.data import Judged, KnowledgeBase, find_entity
 from cear.pipeline import proposing
 from cear.ranking import NewEntity
 
@@ -37,13 +37,13 @@ def judge_named(
 
 
 def _is_known(name: str, kb: KnowledgeBase) -> bool:
-    return name in kb.entities.by_id or bool(kb.entities.named(name))
+    return bool(kb.entities.called(name))
 
 
 def _numbers(fact: Sequence[str], place: int, kb: KnowledgeBase) -> tuple[int, int, int]:
     subject, relation, object_ = fact
     try:
-        return kb.entities.find(subject), kb.relations.find(relation), kb.entities.find(object_)
+        return find_entity(kb, subject), kb.relations.find(relation), find_entity(kb, object_)
     except (AmbiguousName, UnknownName) as error:
         raise type(error)(f"Fact {place}: {error}") from None
 

@@ -31,9 +31,9 @@ TRAINING, LISTS, FEATURES = "training.json", "lists.parquet", "features.safetens
 MODEL, FUSION, RANKS = "model", "fusion.json", "ranks.parquet"
 
 
-def retriever(plan: RetrieverPlan, config: RetrieverConfig, part: Part, folder: Path) -> None:
-    """Train a retriever on a part of the facts."""
-    fitted = config.fit(part.seen, folder, plan.context)
+def retriever(plan: RetrieverPlan, name: str, config: RetrieverConfig, part: Part, folder: Path) -> None:
+    """Train a retriever on a part of the facts; `name` is for who watches."""
+    fitted = config.fit(part.seen, folder, plan.context.called(name))
     write_json(folder / TRAINING, asdict(replace(fitted.training, seconds=0.0)))  # the step's report has the seconds
 
 
@@ -82,7 +82,7 @@ def reranker(plan: Plan, folder: Path) -> None:
         undescribed, only_read = np.zeros((len(lists), 0), np.float32), plan.settings2.only_read(features)
         useful = len(Examples.of(lists, undescribed, plan.labelled, only_read))
         details = {"lists": useful, "shortened": float(fresh.shortened(lists).mean())}
-        key, context = [plan.reranker.key], plan.stage2
+        key, context = [plan.reranker.key], plan.stage2.called(plan.reranker.name)
         trained = train_phases(
             fresh, lists, features, plan.labelled, folder, validate=validate, key=key, context=context
         )

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from cear import data
 from cear.config import RunConfig
 from cear.core.context import Context, Deadline
 from cear.core.devices import resolve
+from cear.core.ending import temporary_folder
 from cear.core.errors import ConfigError, DataError
 from cear.core.files import remove_leftovers
+from cear.core.places import can_write
 from cear.core.progress import Progress, silent
 from cear.core.threads import use_threads
-from cear.data import KnowledgeBase, cache_root, is_named
+from cear.data import KnowledgeBase, cache_root, is_here, is_named
 from cear.pipeline.arguments import refuse_run
+from cear.pipeline.curves import CURVES, Curves
 from cear.pipeline.finished import Run
 from cear.pipeline.folder import RUN, STEPS, claim, finish, read_run, refuse_other, refuse_unfinished
+from cear.pipeline.packing import at_hand, data_of, vectors_of
 from cear.pipeline.plan import Plan
 from cear.steps import StepReport, Store, holds_steps
 
@@ -46,6 +51,7 @@ def run(
     for step in plan.last:
         plan.store.get(step)
     finish(out, plan)
+    Curves(out / CURVES).complete(plan)
     return Run(out, plan)
 
 
@@ -72,6 +78,7 @@ def lay_out(
         accumulate=config.accumulate,
         deadline=Deadline.after(minutes),
         progress=progress,
+        watch=Curves(Path(out) / CURVES).add,
         download=download,
     )
     kept = Path(store) if store is not None else default_store(config, Path(out))
@@ -87,20 +94,24 @@ def open_run(
     ranking_minutes: float | None = None,
     progress: Progress = silent,
 ) -> Run:
-    """The finished run in a folder; `source` says where its data is now, and `store` its steps, if they have moved.
+    """The finished run in a folder, or packed in a file; `source` says where its data is now, and `store` its steps.
 
     `int8` answers with a re-ranker of 8-bit weights: faster, and a little off. `ranking_minutes` is as in `run`;
     `progress` shows steps that are made now, such as those of a completion.
     """
-    folder = Path(folder)
+    folder = at_hand(Path(folder))
     about, config = read_run(folder)
     use_threads(config.threads)
-    kb = _load(config, source or config.data)
+    kb = _data_of(folder, about["data"], config, source)
     refuse_other(folder, "digest", about["digest"], kb.digest)
     if int8 and config.reranker is None:
         raise ConfigError(f"The run in {folder} has no second stage, which is what int8 is for. Leave int8 out.")
     context = Context(
-        seed=_one_seed(config), device=resolve(config.device), precision=config.precision, progress=progress
+        seed=_one_seed(config),
+        device=resolve(config.device),
+        precision=config.precision,
+        progress=progress,
+        vectors=vectors_of(folder),
     )
     places = _places(folder, store, about["store"])
     kept = Store(places[0], others=places[1:], context=context)
@@ -115,13 +126,38 @@ def open_run(
 def _places(folder: Path, given: Path | str | None, named: str | None) -> list[Path]:
     """Where the steps of a finished run may be; new ones are made in the first.
 
-    A run may come from anybody: what it names itself is written into only if it is a store already.
+    A run may come from anybody: what it names itself is written into only if it is a store already. Where the first
+    is read-only, new ones are made in the user's cache, or for as long as this process lives.
     """
     own = folder / STEPS
     there = [] if named is None else [Path(named)]
     if given is not None:
         return [Path(given), *there, own]
-    return [*there, own] if all(map(holds_steps, there)) else [own, *there]
+    places = [*there, own] if all(map(holds_steps, there)) else [own, *there]
+    return places if can_write(places[0]) else [*_spare_places(), *places]
+
+
+def _spare_places() -> list[Path]:
+    """A folder that steps can be made in when those of a run are read-only; none where nothing can be written."""
+    shared = cache_root() / STEPS
+    if can_write(shared):
+        return [shared]
+    with suppress(OSError):
+        return [temporary_folder("cear-steps-")]
+    return []
+
+
+def _data_of(folder: Path, name: str, config: RunConfig, source: str | None) -> KnowledgeBase:
+    """The data of a finished run: where it is said to be, or in its folder, or where it was."""
+    kept = data_of(folder, name) if source is None else None
+    if kept is not None:
+        return kept
+    if source is None and not is_here(config.data):
+        raise DataError(
+            f"The data of the run in {folder} is no longer at {config.data!r}. Say where it is now: `--data PATH`, in "
+            'Python `source="PATH"`. `cear pack` makes a run that has its data with it.'
+        )
+    return _load(config, source or config.data)
 
 
 def default_store(config: RunConfig, out: Path) -> Path:
@@ -137,6 +173,11 @@ def _load(config: RunConfig, source: str, *, download: bool = False) -> Knowledg
         text=config.text,
         skip_bad_lines=config.skip_bad_lines,
         variant=config.variant,
+        seed=config.split.seed,
+        valid_share=config.split.valid,
+        test_share=config.split.test,
+        columns=config.columns,
+        rdf=config.rdf,
         download=download,
     )
 

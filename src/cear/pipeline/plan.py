@@ -13,6 +13,7 @@ from cear.core.context import Context
 from cear.core.devices import has_bf16
 from cear.core.files import read_json
 from cear.core.progress import Progress, silent
+from cear.core.records import from_json
 from cear.core.types import Ints, Protocol, Split, TieRule
 from cear.data import KnowledgeBase
 from cear.pipeline import making
@@ -137,9 +138,9 @@ class Plan(RetrieverPlan):
         """The system: what is measured, and what answers."""
         if self.config.reranker is None:
             return self.first_ranker
-        folder = self.store.get(self.reranker)
-        fusion = Fusion(tuple(read_json(self.store.get(self.fusion) / making.FUSION)["weights"]))
-        return replace(self.first_ranker, reranker=self.load_reranker(folder), fusion=fusion)
+        path = self.store.get(self.fusion) / making.FUSION
+        fusion = from_json(Fusion, read_json(path), path)
+        return replace(self.first_ranker, reranker=self.load_reranker(self.store.get(self.reranker)), fusion=fusion)
 
     def reranker_training(self) -> dict[str, Any]:
         """How the training of the re-ranker went: phases, lists, the share of them that was shortened."""

@@ -102,7 +102,7 @@ class RetrieverPlan:
             f"{label}{name}",
             f"retriever-{config.model}",
             settings,
-            partial(making.retriever, self, config, part),
+            partial(making.retriever, self, f"{label}{name}", config, part),
             together=config.data_parallel,
             on_cpu=not config.data_parallel,
         )

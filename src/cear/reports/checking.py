@@ -16,7 +16,7 @@ from rich.text import Text
 import cear
 from cear.core.errors import CearError, ConfigError
 from cear.core.machine import changed_since
-from cear.data import Variant, load
+from cear.data import Columns, RdfRules, SplitConfig, Variant, columns_override, load
 from cear.reports.machine_paths import clean
 from cear.reports.records import read_records
 
@@ -89,13 +89,15 @@ def configuration_of(command: str) -> tuple[Path, list[str]] | None:
     words = shlex.split(command.removeprefix("python -m "))
     if words[:2] != ["cear", "run"]:
         return None
+    flags = ["skip_bad_lines=true"] if "--skip-bad-lines" in words else []
     given, rest = [], iter(words[2:])
     for word in rest:
+        option, equals, value = word.partition("=")
         if not word.startswith("--"):
             given.append(word)
-        elif "=" not in word and word not in FLAGS:
-            next(rest, None)
-    flags = ["skip_bad_lines=true"] if "--skip-bad-lines" in words else []
+        elif option not in FLAGS:
+            value = value if equals else next(rest, "")
+            flags += [columns_override(value)] if option == "--columns" else []
     return (Path(given[0]), [*given[1:], *flags]) if given else None
 
 
@@ -153,21 +155,37 @@ def _check_code(made: Mapping[str, Any]) -> Verdict:
     return Verdict("changed", f"differs from commit {commit[:8]}") if changed else Verdict("same")
 
 
-def _check_data(made: Mapping[str, Any], digest: Callable[[str, bool, Variant], str | None]) -> Verdict:
+def _check_data(made: Mapping[str, Any], digest: Callable[..., str | None]) -> Verdict:
     """Whether the data set of that name has the digest that the record has."""
     config = made.get("config", {})
     source = config.get("data", made.get("data", ""))
-    now = digest(source, config.get("skip_bad_lines", False), config.get("variant", "thorough"))
+    split = SplitConfig.parse(config.get("split", {}), source="split of the record")
+    columns = (
+        None if config.get("columns") is None else Columns.parse(config["columns"], source="columns of the record")
+    )
+    rules = (columns, RdfRules.parse(config.get("rdf", {}), source="rdf of the record"))
+    now = digest(source, config.get("skip_bad_lines", False), config.get("variant", "thorough"), split, *rules)
     if now is None:
         return Verdict("missing", f"{source} is not on this machine")
     then = made.get("digest", "")
     return Verdict("same") if now == then else Verdict("changed", f"the digest was {then[:8]}, is {now[:8]}")
 
 
-def _digest(source: str, skip_bad_lines: bool, variant: Variant) -> str | None:
+def _digest(
+    source: str, skip_bad_lines: bool, variant: Variant, split: SplitConfig, columns: Columns | None, rdf: RdfRules
+) -> str | None:
     """The digest of a data set, or None where it is not on this machine or cannot be read."""
     try:
-        return load(source, skip_bad_lines=skip_bad_lines, variant=variant).digest
+        return load(
+            source,
+            skip_bad_lines=skip_bad_lines,
+            variant=variant,
+            seed=split.seed,
+            valid_share=split.valid,
+            test_share=split.test,
+            columns=columns,
+            rdf=rdf,
+        ).digest
     except (CearError, OSError):
         return None
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
@@ -159,9 +158,6 @@ def final(record: Mapping[str, Any]) -> Summary:
 
 
 def _read(path: Path) -> Any:
-    try:
-        return read_json(path)
-    except FileNotFoundError:
-        raise DataError(f"There is no record {path}. `cear run` and `cear evaluate --json` write them.") from None
-    except (JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not a JSON file ({error}). Delete it and run its command again.") from error
+    if not path.exists():
+        raise DataError(f"There is no record {path}. `cear run` and `cear evaluate --json` write them.")
+    return read_json(path)

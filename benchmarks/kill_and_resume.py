@@ -4,7 +4,8 @@ A two-stage run on the embedded knowledge base: ComplEx, and beside it rules, te
 on all facts and again without each of two folds; lists, features, a re-ranker with a second phase, fusion and the
 evaluation on test. It runs once undisturbed. Then, trial by trial, it begins in an empty store, is killed (SIGKILL) up
 to three times at moments drawn from the whole length of a run, and is started again until it ends. Every file of every
-step must hold the bytes that it holds in the undisturbed run. Left out are step.json, which tells dates and seconds, and its seal.
+step must hold the bytes that it holds in the undisturbed run. Left out are step.json, which tells dates and seconds,
+and its seal.
 
     python benchmarks/kill_and_resume.py              # 20 kills
     python benchmarks/kill_and_resume.py --kills 2 --out /tmp/kills.json

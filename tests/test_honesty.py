@@ -196,7 +196,7 @@ def learned(done: Run) -> dict[str, bytes]:
         f"{name}/{path.name}": path.read_bytes()
         for name in names
         for path in sorted(path_of(done, name).rglob("*"))
-        if path.suffix in (".safetensors", ".json") and path.name not in ("step.json", "rules.safetensors")
+        if path.suffix in (".safetensors", ".json") and path.name not in ("step.json", "seal.json", "rules.safetensors")
     }
 
 

@@ -163,7 +163,7 @@ class TestFilesOfOthers:
     def test_no_parquet_file(self, towns: KnowledgeBase, tmp_path: Path, content: bytes | None) -> None:
         if content is not None:
             (tmp_path / "theirs.parquet").write_bytes(content)
-        with pytest.raises(DataError, match="is not a file of candidates"):
+        with pytest.raises(DataError, match=r"theirs\.parquet cannot be read"):
             read_lists(tmp_path / "theirs.parquet", towns)
 
 

@@ -86,7 +86,7 @@ class TestCode:
 
     def test_settings_that_cannot_be_read_are_named(self, folder: Path) -> None:
         (folder / "config.json").write_text('{"a": ' * 100_000)
-        both_refuse(folder, r"config\.json cannot be read: .*Copy the folder again")
+        both_refuse(folder, r"config\.json cannot be read: .*Copy it again")
 
 
 class Mark:

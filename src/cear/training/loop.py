@@ -24,6 +24,8 @@ from cear.core.errors import OutOfTime
 from cear.core.files import remove_leftovers
 from cear.core.keys import content_key
 from cear.core.memory import give_back_memory, prepare_for_training
+from cear.core.tensors import load_state
+from cear.core.watching import Epoch
 from cear.training.checkpoints import Checkpoint, State, load_weights
 from cear.training.workers import Workers
 
@@ -89,11 +91,14 @@ def fit(task: Task, schedule: Schedule, folder: Path, *, key: Sequence[Any] = ()
                 if clock.rings():
                     checkpoint.save(state, seconds=clock.now())
             give_back_memory()
-            _close_epoch(task, schedule, state, checkpoint)
+            closed = _close_epoch(task, schedule, state, checkpoint)
+            if workers.is_main:  # before the checkpoint: an epoch may be told twice, and none is left out
+                seconds = clock.now()
+                context.watch(Epoch(context.training, state.epoch, closed["loss"], closed.get("valid"), seconds))
             bar.describe(f"epoch {state.epoch}: best on validation {state.best:.4f}")
             checkpoint.save(state, seconds=clock.now())
     workers.wait()
-    task.model.load_state_dict(load_weights(folder))
+    load_state(task.model, load_weights(folder))
     return state
 
 
@@ -133,19 +138,20 @@ def _steps(task: Task, state: State, workers: Workers, accumulate: int) -> Itera
         yield
 
 
-def _close_epoch(task: Task, schedule: Schedule, state: State, checkpoint: Checkpoint) -> None:
-    """Validate when it is time, keep the best weights, and decide whether to go on."""
-    loss = state.loss / max(state.step, 1)
+def _close_epoch(task: Task, schedule: Schedule, state: State, checkpoint: Checkpoint) -> dict[str, float]:
+    """The loss of an epoch, and what validation says when it is time; the best weights are kept."""
+    closed = {"epoch": state.epoch + 1, "loss": state.loss / max(state.step, 1)}
     state.epoch, state.step, state.loss = state.epoch + 1, 0, 0.0
     last = state.epoch == schedule.epochs
     if state.epoch % schedule.validate_every == 0 or last:
-        value = task.validate()
-        state.history.append({"epoch": state.epoch, "loss": loss, "valid": value})
+        closed["valid"] = value = task.validate()
+        state.history.append(closed)
         state.since_best += 1
         if value > state.best:
             state.best, state.best_epoch, state.since_best = value, state.epoch, 0
             checkpoint.keep_best()
     state.done = last or state.since_best >= schedule.patience
+    return closed
 
 
 class _Clock:

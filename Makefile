@@ -21,10 +21,11 @@ demo: $(USE)  ## train on the embedded knowledge base, measure, answer questions
 test: $(DEVELOP)  ## the test suite: offline, on the CPU, within minutes
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-check: $(DEVELOP)  ## lint, formatting, types
+check: $(DEVELOP)  ## lint, formatting, types, also of the README's Python
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/check_snippets.py
 
 # Without the extras of developers, which bring along packages that nobody has asked for.
 check-install:  ## install what a user gets into a fresh environment, and import every module

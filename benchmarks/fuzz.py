@@ -32,11 +32,12 @@ from cear.core.errors import CearError
 from cear.core.files import write_json
 from cear.data import KnowledgeBase, load, read, read_facts, read_judged
 from cear.pipeline import Run, open_run, read_newcomers, run
-from cear.reports import Provenance, read_record
+from cear.reports import Provenance, read_record, write_record
 from cear.retrieval.listed import read_rankings
 from cear.serving import read_log
 
 RECORD = Path("results/benchmarks/fuzz.json")
+SEALED = "a file of a run"
 SECONDS = 20  # a reader of a few hundred bytes that takes longer hangs
 
 Became = Literal["read", "refused", "a traceback", "a hang", "other answers"]
@@ -54,6 +55,8 @@ CONFIG = (
 LIST_LINE = (
     '{"subject": "t1", "relation": "near", "candidates": [{"id": "t2", "score": 1.5}, {"id": "t3", "score": 1}]}'
 )
+TREC = "".join(f"tail:t1:near Q0 t{i} {i} {9 - i}.5 x\n" for i in range(1, 5))
+SIMKGC = '[{"head": "t1", "relation": "near", "topk_score_info": "{\\"t2\\": 0.9, \\"t3\\": 0.1}"}]'
 DECISION = '{"subject": "a", "relation": "r", "object": "b", "verdict": "accepted", "id": "1", "at": "2026-01-01"}'
 STUMBLING = (
     *(
@@ -174,14 +177,14 @@ def _slice(content: bytes, dice: random.Random) -> tuple[int, int]:
 def targets(folder: Path) -> list[Target]:
     """Everything that is read, on files that are whole; they are written into a folder."""
     kb = load(_written(folder / "kb.tsv", FACTS), cache=False)
-    return [*_fact_targets(folder), *_other_targets(folder, kb), _run_target(folder)]
+    return [*_fact_targets(folder), *_other_targets(folder, kb), *_run_targets(folder)]
 
 
 def _fact_targets(folder: Path) -> list[Target]:
     contents: dict[str, str | bytes] = {
         "facts.tsv": FACTS,
         "facts.csv": FACTS.replace("\t", ","),
-        "facts.txt": FACTS.replace("\t", ";"),
+        "semicolons.csv": FACTS.replace("\t", ";"),
         "facts.tsv.gz": gzip.compress(FACTS.encode(), mtime=0),
         "facts.nt": N_TRIPLES,
         "facts.ttl": TURTLE,
@@ -191,7 +194,7 @@ def _fact_targets(folder: Path) -> list[Target]:
     pl.DataFrame(
         [line.split("\t") for line in FACTS.splitlines()], ("subject", "relation", "object"), orient="row"
     ).write_parquet(table)
-    parts = _written(folder / "parts" / "train.txt", FACTS), _written(folder / "parts" / "test.txt", FACTS[:30])
+    parts = _written(folder / "parts" / "train.txt", FACTS), _written(folder / "parts" / "test.txt", "t1\tnear\tt3\n")
     texts = _written(folder / "parts" / "entity2text.txt", "t1\tTown 1\nt2\tTown 2\n")
     types = _written(folder / "parts" / "entity2types.txt", "t1\ttown | city\nt2\ttown\n")
     return [
@@ -210,28 +213,37 @@ def _fact_targets(folder: Path) -> list[Target]:
 def _other_targets(folder: Path, kb: KnowledgeBase) -> list[Target]:
     judged = _written(folder / "judged.tsv", "t1\tnear\tt2\t1\nt2\ttwin\tt3\t0\n")
     newcomers = _written(folder / "new.json", '[{"id": "n", "name": "New", "facts": [["n", "near", "t1"]]}]')
-    lists = _written(folder / "lists.jsonl", f"{LIST_LINE}\n" * 3)
-    record = _written(folder / "record.json", '{"data": "towns", "stage1": {"both": {"mrr": 0.5}}, "queries": 3}')
+    lists = {
+        "lists.jsonl": "".join(f"{LIST_LINE.replace('t1', each)}\n" for each in ("t1", "t4", "t5")),
+        "run.trec": TREC,
+        "simkgc.json": SIMKGC,
+    }
     return [
         Target("a configuration", (_written(folder / "config.yaml", CONFIG),), load_config),
         Target("judged facts", (judged,), lambda path: read_judged(path, kb)),
         Target("new entities", (newcomers,), lambda path: read_newcomers(path, kb)),
-        Target("lists of others", (lists,), lambda path: read_rankings([path], kb)),
-        Target("a record", (record,), read_record),
+        *(
+            Target(f"lists, {name}", (_written(folder / name, text),), lambda path: read_rankings([path], kb))
+            for name, text in lists.items()
+        ),
         Target("a log of decisions", (_written(folder / "log.jsonl", f"{DECISION}\n" * 3),), read_log),
     ]
 
 
-def _run_target(folder: Path) -> Target:
-    """The files of a finished run of two stages, its store among them."""
+def _run_targets(folder: Path) -> list[Target]:
+    """The files of a finished run of two stages, its store among them, and its record."""
     values: dict[str, Any] = {"data": str(_written(folder / "run.tsv", FACTS)), "threads": 1}
     values["stage1"] = {"rank": 4, "batch": 64, "epochs": 2, "validate_every": 2}
     values["candidates"] = {"k": 6, "crossfit": {"folds": 2}, "extra_retrievers": {"rules": {"model": "rules"}}}
     values["reranker"] = {"kind": "wide", "text": False, "width": 8, "heads": 2, "epochs": 1}
     made = run(RunConfig.model_validate(values), folder / "run")
-    made.evaluate("test")
+    evaluation = made.evaluate("test")
+    write_record(folder / "record.json", made.record(evaluation), evaluation)
     files = sorted(path for path in made.folder.rglob("*") if path.is_file() and path.suffix != ".lock")
-    return Target("a file of a run", tuple(files), lambda _: _said(open_run(made.folder)))
+    return [
+        Target(SEALED, tuple(files), lambda _: _said(open_run(made.folder))),
+        Target("a record", (folder / "record.json",), read_record),
+    ]
 
 
 def _said(finished: Run) -> Any:
@@ -259,16 +271,17 @@ class Case:
 def cases(count: int, seed: int, folder: Path, only: int | None = None) -> Iterator[Case]:
     """So many mutations, every target in its turn; what they change is put back."""
     tried = targets(folder)
-    right = {each.name: each.read(each.files[0]) if each.name == "a file of a run" else None for each in tried}
+    whole = {each.name: each.read(each.files[0]) for each in tried}  # all of it can be read
+    right = {name: answers if name == SEALED else None for name, answers in whole.items()}
     for number in range(count) if only is None else [only]:
         target, dice = tried[number % len(tried)], random.Random(f"{seed} {number}")
         file = dice.choice(target.files)
         content = file.read_bytes()
-        whole = _files(folder) if right[target.name] is not None else {}
+        kept = _files(folder) if target.name == SEALED else {}
         file.write_bytes(mutated(content, dice))
         became, told = _try(target, file, right[target.name])
         file.write_bytes(content)
-        _put_back(whole)
+        _put_back(kept)
         yield Case(number, target.name, file.relative_to(folder).as_posix(), became, told)
 
 
@@ -300,14 +313,13 @@ def _at_most(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _files(folder: Path) -> dict[Path, tuple[int, bytes]]:
+def _files(folder: Path) -> dict[Path, bytes]:
     """What a run that is opened may make again, with its content."""
-    found = (path for path in (folder / "run").rglob("*") if path.is_file())
-    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in found}
+    return {path: path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file()}
 
 
-def _put_back(whole: dict[Path, tuple[int, bytes]]) -> None:
-    for path, (_, content) in whole.items():
+def _put_back(kept: dict[Path, bytes]) -> None:
+    for path, content in kept.items():
         if not path.exists() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from hypothesis import settings
 from cear.core.types import SPLITS, Ints, Split
 from cear.data import KnowledgeBase, Vocabulary
 
+os.environ.pop("COLUMNS", None)  # of the process that shares tests out: a console keeps it for good
 settings.register_profile("cear", deadline=None)  # a busy machine is no failure
 settings.load_profile("cear")
 

@@ -19,7 +19,7 @@ class CrossfitConfig(Settings):
 
     renamed: ClassVar[Mapping[str, str]] = {"use": "held_out_folds"}
 
-    folds: int = Field(10, ge=2)
+    folds: int = Field(default=10, ge=2)
     """Training facts are dealt into so many folds."""
     by: Literal["pair", "fact"] = "pair"
     """pair holds out all facts of two entities together, as FB15K-237 does; fact each alone, as a random split does."""

@@ -14,7 +14,7 @@ class CalibrationConfig(Settings):
     """How many questions are asked, those with the most missing answers to expect first."""
     proposals: PositiveInt = 10
     """The best so many candidates of a question are proposed."""
-    least_share: float = Field(0.1, gt=0, lt=1)
+    least_share: float = Field(default=0.1, gt=0, lt=1)
     """⟨s, r, ?⟩ is plausible if s has r already, or if this share of the entities that have some relation or type of
     s have r."""
     linked: bool = True

@@ -12,8 +12,9 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from cear.core.disk import refused_by_disk
 from cear.core.errors import DataError, DiskError
@@ -80,11 +81,14 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """The value stored in a JSON file; one that is not there, cut off or damaged is a `DataError`."""
     with reading(path):
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+def _finite(text: str) -> float:
+    """The number that a text says; NaN and what is out of all range is no JSON that we write."""
+    if not isfinite(number := float(text)):
+        raise ValueError(f"{text} is no finite number")
+    return number
 
 
 def _is_left(partial: Path) -> bool:

@@ -125,7 +125,7 @@ class RerankerConfig(Settings, ABC):
     """Which re-ranker."""
     encoder: str = EMBEDDED
     """Who reads the texts: embedded (all-MiniLM-L6-v2), a folder with a Hugging Face encoder, or a name on its hub."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
     """In hidden layers; attention has none, which keeps it fused."""
     loss: Literal["bce", "softmax"] = "softmax"
     """bce judges every candidate on its own, as the paper does; softmax compares them."""
@@ -145,7 +145,9 @@ class RerankerConfig(Settings, ABC):
     """Epochs without a better MRR before training stops early."""
     seed: Seed | None = None
     """Of every random choice of Stage 2; null takes that of the run."""
-    checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
+    checkpoint_seconds: NonNegativeFloat = Field(
+        default=60.0, exclude=True
+    )  # in no dump: it does not change the result
     """Seconds between two checkpoints inside an epoch: what a kill may cost."""
 
     @property

@@ -101,11 +101,11 @@ class ConvESettings(GradientConfig):
     """Filters of the convolution."""
     kernel: PositiveInt = 3
     """Height and width of a filter."""
-    input_dropout: float = Field(0.2, ge=0, lt=1)
+    input_dropout: float = Field(default=0.2, ge=0, lt=1)
     """Of the image."""
-    feature_dropout: float = Field(0.2, ge=0, lt=1)
+    feature_dropout: float = Field(default=0.2, ge=0, lt=1)
     """Of whole channels behind the convolution."""
-    hidden_dropout: float = Field(0.3, ge=0, lt=1)
+    hidden_dropout: float = Field(default=0.3, ge=0, lt=1)
     """Of the projection."""
     embedding: AnyEmbedding = RowsConfig(scale=0.05)
     """What a vector is: rows that are learned, lstm over names, or text, a projection of what texts mean."""

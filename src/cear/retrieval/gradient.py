@@ -34,7 +34,9 @@ class ScheduleConfig(Settings):
     """Epochs between two looks at the validation split."""
     patience: PositiveInt = 5
     """Looks without a better MRR before training stops early."""
-    checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
+    checkpoint_seconds: NonNegativeFloat = Field(
+        default=60.0, exclude=True
+    )  # in no dump: it does not change the result
     """Seconds between two checkpoints inside an epoch: what a kill may cost."""
 
     @property
@@ -48,7 +50,7 @@ class RegularizerConfig(Settings):
 
     p: PositiveFloat = 3.0
     """The power."""
-    weight: float = Field(0.05, ge=0)
+    weight: float = Field(default=0.05, ge=0)
     """0 turns it off."""
 
 

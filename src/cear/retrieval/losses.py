@@ -53,7 +53,7 @@ class BceLoss(Loss):
 
     kind: Literal["bce"] = "bce"
     """Which loss."""
-    label_smoothing: float = Field(0.0, ge=0, lt=1)
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     """Share of a label that is spread over all entities."""
 
     def __call__(self, scores: Tensor, batch: Batch) -> Tensor:

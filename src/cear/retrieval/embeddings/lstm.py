@@ -36,7 +36,7 @@ class LstmConfig(EmbeddingConfig):
     """A name is cut to so many words."""
     min_count: PositiveInt = 2
     """A word that the training facts use less often shares the vector of unknown words."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
     """Of the words' vectors and of the names', while training."""
     scale: PositiveFloat = 1e-3
     """Standard deviation of fresh vectors of words."""

@@ -32,7 +32,7 @@ class ReadingSettings(FactForms):
 
     encoder: str = EMBEDDED
     """Who reads the texts: embedded (all-MiniLM-L6-v2), a folder with a Hugging Face encoder, or a name on its hub."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
     """In hidden layers and before the last; attention has none, which keeps it fused."""
     learning_rate: PositiveFloat = 5e-5
     """At the start; it falls linearly to zero."""
@@ -48,7 +48,9 @@ class ReadingSettings(FactForms):
     """Validation facts that choose the best epoch."""
     patience: PositiveInt = 3
     """Epochs without a better MRR before training stops early."""
-    checkpoint_seconds: NonNegativeFloat = Field(60.0, exclude=True)  # in no dump: it does not change the result
+    checkpoint_seconds: NonNegativeFloat = Field(
+        default=60.0, exclude=True
+    )  # in no dump: it does not change the result
     """Seconds between two checkpoints inside an epoch: what a kill may cost."""
 
     @property

@@ -39,7 +39,7 @@ def read_json_lines(path: Path, names: Names, bar: Bar) -> Iterator[Entry]:
 def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also of 5,000 digits, or of as many brackets
         raise DataError(f"{where}: not JSON ({error}). {_LAYOUT}") from None
     if not isinstance(value, dict):
         raise DataError(f"{where}: found {type(value).__name__}. {_LAYOUT}")

@@ -47,7 +47,7 @@ def _values(path: Path) -> list[Any]:
         values = json.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: byte {error.start + 1} is not UTF-8. Save the file as UTF-8.") from None
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON ({error}). Is it cut off? Copy it again.") from None
     return values if isinstance(values, list) else [values]
 
@@ -57,7 +57,7 @@ def _prediction(value: Any, where: str) -> tuple[Asked, dict[str, float]]:
     try:
         head, relation, listed = str(value["head"]), str(value["relation"]), json.loads(value["topk_score_info"])
         scores = {str(name): float(score) for name, score in listed.items()}
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(
             f"{where}: no prediction of SimKGC ({type(error).__name__}: {error}). Expected an array of objects with "
             "head, relation and topk_score_info. Lists of another system come as JSON lines or as a TREC run."

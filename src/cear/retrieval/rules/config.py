@@ -25,7 +25,7 @@ class RuleSettings(Settings):
     """A rule's confidence is support / (body + smoothing): a body seen a few times proves little."""
     min_support: PositiveInt = 2
     """Times that a rule must have been right to be kept."""
-    min_confidence: float = Field(0.01, ge=0, lt=1)
+    min_confidence: float = Field(default=0.01, ge=0, lt=1)
     """What a rule's confidence must reach to be kept."""
     direct: bool = True
     """Whether r'(X, Y) may be a reason for r(X, Y): one relation between two entities for another between the same."""
@@ -39,7 +39,7 @@ class RuleSettings(Settings):
     """Paths walked to learn path rules, at most; beyond that a random sample of the entities starts them."""
     best: PositiveInt = 10
     """How many of the rules of one kind that fire for a candidate count, the most confident ones."""
-    decay: float = Field(0.5, gt=0, le=1)
+    decay: float = Field(default=0.5, gt=0, le=1)
     """What each next rule counts less: 1 is noisy-or, near 0 compares the best rules, then the second best, …"""
     weights: KindWeights = KindWeights()
     frequency: NonNegativeFloat = 1e-3

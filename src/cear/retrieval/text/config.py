@@ -32,7 +32,7 @@ class TextSettings(Settings):
     """Width of the hidden layer of the query's transformation."""
     words: NonNegativeInt = 256
     """Width of the vectors of words and pieces of words, which say what texts share letter by letter; 0 has none."""
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(default=0.1, ge=0, lt=1)
     """In that hidden layer, and in those of the encoder when it is tuned."""
     negatives: NonNegativeInt = 2000
     """Entities drawn at random to compete in a step, beside the answers and the subjects of its queries."""

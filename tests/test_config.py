@@ -454,6 +454,7 @@ class TestHostileYaml:
             ("data:\n" + "- " * 10_000, "line 2: values are nested more than 50 levels deep"),
             ("data:\n" + "".join(f"{' ' * i}a:\n" for i in range(1, 400)), "line 50: values are nested"),
             ("seed: !!int x", "line 1: 'x' is not a proper int"),
+            (r'seed: "\ud800"', "line 1: a text has half a character"),
             ("seed: !!int ''", "line 1: '' is not a proper int"),
             ("seed: !!int {=: x}", "line 1: this value is not a proper int"),
             ("seed: 0x_", "line 1: '0x_' is not a proper int"),

@@ -45,7 +45,19 @@ class TestEveryReader:
             read(tmp_path / "file")
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": NaN}', '{"a": -Infinity}', "1" * 5_000, '{"a": 1', "{} {}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        "1" * 5_000,
+        '{"a": 1',
+        "{} {}",
+        '{"a": 1e999}',
+        r'{"a": "\ud800"}',
+    ],
+)
 def test_json_that_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(DataError, match=r"a\.json cannot be read"):

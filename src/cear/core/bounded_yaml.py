@@ -104,6 +104,8 @@ class _Loader(yaml.SafeLoader):
     def compose_scalar_node(self, anchor: Any) -> ScalarNode:
         """The next text or number; what is computed has a bounded length."""
         node = super().compose_scalar_node(anchor)
+        if any("\ud800" <= letter <= "\udfff" for letter in node.value):
+            _refuse(node, "a text has half a character, such as \\ud800, expected whole ones")
         if node.tag in _COMPUTED and len(node.value) > DIGITS:
             _refuse(node, f"a number has {len(node.value):,} characters, expected at most {DIGITS}")
         return node

@@ -81,7 +81,11 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """The value stored in a JSON file; one that is not there, cut off or damaged is a `DataError`."""
     with reading(path):
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
+        text = path.read_text(encoding="utf-8")
+        value = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()  # an escape may be half a character, which is no text
+        return value
 
 
 def _finite(text: str) -> float:

@@ -171,6 +171,7 @@ def _read_line(line: bytes, where: str) -> Decision:
     kinds = {each.name: _KINDS.get(each.name, (str,)) for each in fields(Decision)}
     try:
         values = json.loads(line)
+        json.dumps(values, ensure_ascii=False).encode()  # an escape may be half a character, which is no text
         wrong = [name for name, value in values.items() if name not in kinds or not isinstance(value, kinds[name])]
         decision = Decision(**values)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -19,7 +19,8 @@ demo: $(USE)  ## train on the embedded knowledge base, measure, answer questions
 	@$(BIN)/cear demo
 
 test: $(DEVELOP)  ## the test suite: offline, on the CPU, within minutes
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	@# A process for each core, and a thread for each process: more would wait for each other.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(DEVELOP)  ## lint, formatting, types, also of the README's Python
 	$(BIN)/ruff check .

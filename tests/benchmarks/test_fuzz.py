@@ -24,6 +24,6 @@ def test_nothing_but_a_reading_or_a_sentence(script: Any, tmp_path: Path) -> Non
 def test_a_reader_that_errs_is_caught(script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fuzz = script("fuzz")
     monkeypatch.setattr(fuzz, "read_log", lambda path: path.read_text(encoding="utf-8").index("verdict"))
-    found = [each for each in fuzz.cases(400, 1, tmp_path) if each.target == "a log of decisions"]
+    found = [each for each in fuzz.cases(120, 1, tmp_path) if each.target == "a log of decisions"]
 
     assert "a traceback" in {each.became for each in found}

@@ -81,11 +81,21 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """The value stored in a JSON file; one that is not there, cut off or damaged is a `DataError`."""
     with reading(path):
-        text = path.read_text(encoding="utf-8")
+        return parse_json(path.read_text(encoding="utf-8"))
+
+
+def parse_json(text: str) -> Any:
+    """The value that a text of JSON says; numbers that are not finite and halves of characters are a `ValueError`.
+
+    So is nesting without end.
+    """
+    try:
         value = json.loads(text, parse_constant=_finite, parse_float=_finite)
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode()  # an escape may be half a character, which is no text
-        return value
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    if "\\u" in text:
+        json.dumps(value, ensure_ascii=False).encode()  # an escape may be half a character, which is no text
+    return value
 
 
 def _finite(text: str) -> float:

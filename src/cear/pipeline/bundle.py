@@ -26,7 +26,7 @@ from typing import IO, Any
 
 from cear import __version__
 from cear.core.errors import DataError, MismatchError
-from cear.core.files import replacing
+from cear.core.files import file_digest, replacing
 
 SCHEMA = 1
 LIST, CONFIG, RUN = "packed.json", "config.yaml", "run.json"
@@ -51,8 +51,7 @@ class Sum:
     @classmethod
     def of(cls, path: Path) -> Sum:
         """That of a file that is there."""
-        with path.open("rb") as file:
-            return cls(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+        return cls(path.stat().st_size, file_digest(path))
 
 
 Sums = Mapping[str, Sum]

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from uuid import uuid4
 
 from cear.core.errors import CearError, DataError
-from cear.core.files import replacing
+from cear.core.files import parse_json, replacing
 
 Verdict = Literal["accepted", "rejected", "skipped", "undone"]
 Fact = tuple[str, str, str]
@@ -170,11 +170,10 @@ def read_log(path: Path) -> list[Decision]:
 def _read_line(line: bytes, where: str) -> Decision:
     kinds = {each.name: _KINDS.get(each.name, (str,)) for each in fields(Decision)}
     try:
-        values = json.loads(line)
-        json.dumps(values, ensure_ascii=False).encode()  # an escape may be half a character, which is no text
+        values = parse_json(line.decode())
         wrong = [name for name, value in values.items() if name not in kinds or not isinstance(value, kinds[name])]
         decision = Decision(**values)
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{where} is no decision: {error}. Each line is one that `cear` has written.") from None
     if wrong or not decision.id or not decision.at:
         raise DataError(f"{where} is no decision: look at {', '.join(wrong) or 'its id and time, which are empty'}.")

@@ -54,6 +54,20 @@ class TestKillAndResume:
         assert differing({"a": "1"}, {"a": "1"}) == []
 
 
+def test_what_a_long_line_takes_is_told(script: Any, tmp_path: Path) -> None:
+    bounds = script("bounds")
+    told = bounds.checked(bounds.long_line(0.004), tmp_path, limit=16 * 2**30)
+    assert told["exit_code"] == 0, told["errors"]
+    assert told["bytes"] > 2 * bounds.MEGABYTE
+    assert told["peak_bytes"] > told["bytes"]
+
+
+def test_the_fastest_start_counts(script: Any) -> None:
+    start_up = script("start_up")
+    waited, worked = ([sys.executable, "-c", f"sum(range({n}))"] for n in (1, 20_000_000))
+    assert 0 < start_up.cpu_seconds(waited, 2) < start_up.cpu_seconds(worked, 1)
+
+
 def test_the_plain_loop_scores_as_ours_does(script: Any) -> None:
     answering = script("answering")
     kb = load("demo")

@@ -56,6 +56,16 @@ class TestReproduce:
         reproduce("headtail", "--seeds", "2")
         assert Path("results/wn18rr/cear-rotate-seed1.json").exists()
 
+    def test_only_makes_the_cells_that_fit(self) -> None:
+        assert [line.split()[5] for line in made(reproduce("ckg", "--seeds", "1", "--only", "*/dist*"))] == [
+            "configs/wn18rr/distmult.yaml"
+        ]
+
+    def test_a_pattern_that_no_cell_fits_is_refused(self) -> None:
+        result = CliRunner().invoke(app, ["reproduce", "ckg", "--only", "fb*"])
+        assert result.exit_code != 0
+        assert "no cell is called 'fb*'" in str(result.exception)
+
     def test_a_table_shows_ours_beside_the_papers(self) -> None:
         reproduce("ckg", "--seeds", "1")
         lines = Path("results/study/cpu/study.md").read_text().splitlines()

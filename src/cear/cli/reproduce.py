@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cear.cli.console import console, errors, loading, progress_bar, resumable
+from cear.core.errors import CearError
 
 if TYPE_CHECKING:
     from cear.study import Cell, Making
@@ -24,6 +27,9 @@ def reproduce(
         float | None, typer.Option(min=0, help="Stop a training after so many minutes, all saved, with exit code 3.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=10, help="Seeds of a cell that costs less than an hour.")] = 3,
+    only: Annotated[
+        str | None, typer.Option(help="Make the cells whose names fit this pattern, such as 'wn18rr/*'; draw all.")
+    ] = None,
     draw: Annotated[bool, typer.Option("--draw", help="Draw what there is, and make nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made, and what it costs.")] = False,
     download: Annotated[bool, typer.Option("--download", help="Fetch data and encoders that are not here.")] = False,
@@ -33,13 +39,14 @@ def reproduce(
     A cell is a configuration, and is made by the command in its header; what an earlier run has kept is reused, what
     was interrupted goes on, and what has a record is not made again. Run it in the repository.
 
-    Example: `cear reproduce ckg headtail`, `cear reproduce --size paper --dry-run`
+    Examples: `cear reproduce ckg headtail`, `cear reproduce attention --only '*/attention/wide-*'`
     """
     with loading():
         from cear import study
 
     chosen = study.parts(tables or [])
-    cells = [cell for cell in study.cells_of(chosen, size) if draw or download or told_if_absent(cell)]
+    wanted = fitting(study.cells_of(chosen, size), only)
+    cells = [cell for cell in wanted if draw or download or told_if_absent(cell)]
     if dry_run:
         console.print(study.plan_table(study.estimates(cells, store)))
         return
@@ -51,6 +58,14 @@ def reproduce(
                 experiment.make(making, f"cear reproduce {' '.join(tables or [])}".rstrip())
     study.write_study(out / size, chosen, size)
     console.print(f"Written: {out / size}/study.html, .md, .tex", markup=False, highlight=False)
+
+
+def fitting(cells: Sequence[Cell], pattern: str | None) -> list[Cell]:
+    """The cells whose names fit a pattern of a shell; a pattern that none fits is refused."""
+    found = [cell for cell in cells if fnmatchcase(cell.name, pattern or "*")]
+    if cells and not found:
+        raise CearError(f"--only: no cell is called {pattern!r}. They are called like {cells[0].name!r}.")
+    return found
 
 
 def told_if_absent(cell: Cell) -> bool:

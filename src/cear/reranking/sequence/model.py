@@ -19,19 +19,21 @@ if TYPE_CHECKING:
 class CrossEntityModel(nn.Module):
     """Encoder states, mean-pooled per candidate, through a small head.
 
-    With `features: scores` the head also reads what Stage 1 says, and its output is added to Stage 1's
+    With `features: scores` the head also reads what Stage 1 says (and with `extra_scores` the `extra` retrievers beside
+    it), and its output is added to Stage 1's
     log-probability, or raw score; its last layer starts at zero, so that an untrained model is Stage 1. With
     `flag_known` the tokens of a known answer have token type 1.
     """
 
-    def __init__(self, encoder: PreTrainedModel, config: SequenceSettings, *, seed: int) -> None:
+    def __init__(self, encoder: PreTrainedModel, config: SequenceSettings, *, seed: int, extra: int = 0) -> None:
         super().__init__()
         self.encoder = encoder
         self.with_scores, self.with_flags = config.features == "scores", config.flag_known
-        self.normalizes = self.with_scores and not config.list_inputs
+        self.normalizes = self.with_scores and (config.extra_scores or not config.list_inputs)
+        features = n_features(config, extra)
         if self.with_flags:
             _refuse_one_token_type(encoder)
-        width = encoder.config.hidden_size + (n_features(config) if self.with_scores else 0)
+        width = encoder.config.hidden_size + (features if self.with_scores else 0)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             last = nn.Linear(config.hidden, 1)
@@ -43,8 +45,8 @@ class CrossEntityModel(nn.Module):
         self.mean: Tensor
         self.deviation: Tensor
         if self.normalizes:
-            self.register_buffer("mean", torch.zeros(n_features(config)))
-            self.register_buffer("deviation", torch.ones(n_features(config)))
+            self.register_buffer("mean", torch.zeros(features))
+            self.register_buffer("deviation", torch.ones(features))
 
     def fit_normalizer(self, features: Tensor) -> None:
         """Take the mean and deviation of each feature, (candidate, feature), where the head reads raw scores."""

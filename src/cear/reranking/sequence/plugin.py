@@ -36,17 +36,17 @@ class SequenceConfig(SequenceSettings):
         self.build(Upstream(kb), context).lengths(one)
 
     def features_of(self, lists: Lists, seen: KnowledgeBase) -> Floats:
-        """What Stage 1 says, which the lists themselves tell, and what is known, (list, candidate, feature)."""
+        """What retrievers say, which the lists themselves tell, and what is known, (list, candidate, feature)."""
         return sequence_features(self, lists, seen)
 
     def build(self, upstream: Upstream, context: Context) -> SequenceReranker:
         """A fresh re-ranker on a pretrained encoder."""
-        return SequenceReranker(upstream.kb, self, context)
+        return SequenceReranker(upstream.kb, self, context, extra=len(upstream.extra))
 
     def load(self, upstream: Upstream, folder: Path, context: Context) -> SequenceReranker:
         """The re-ranker saved in a folder, for a knowledge base: its own, or another one's names."""
         there = self.model_copy(update={"encoder": str(folder / ENCODER), "init": "pretrained"})
-        reranker = SequenceReranker(upstream.kb, there, context)
+        reranker = SequenceReranker(upstream.kb, there, context, extra=len(upstream.extra))
         reranker.config = self
         encoder = {key: value for key, value in reranker.model.state_dict().items() if key.startswith("encoder.")}
         weights = read_tensors(folder / HEAD)[0]

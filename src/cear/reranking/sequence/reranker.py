@@ -33,11 +33,12 @@ class SequenceReranker(LearnedReranker):
     config: SequenceSettings
     model: CrossEntityModel
 
-    def __init__(self, kb: KnowledgeBase, config: SequenceSettings, context: Context) -> None:
+    def __init__(self, kb: KnowledgeBase, config: SequenceSettings, context: Context, *, extra: int = 0) -> None:
+        """`extra` retrievers stand beside Stage 1."""
         language_model, self.tokenizer = load_encoder(
             config.encoder, init=config.init, dropout=config.dropout, seed=context.seed, download=context.download
         )
-        super().__init__(config, CrossEntityModel(language_model, config, seed=context.seed), context)
+        super().__init__(config, CrossEntityModel(language_model, config, seed=context.seed, extra=extra), context)
         self._kb, self._positions = kb, positions(language_model)
         self._assembler = self._assembler_of(kb)
 
@@ -54,7 +55,7 @@ class SequenceReranker(LearnedReranker):
         return Assembler(forms, special, width=config.form_tokens, positions=self._positions)
 
     def features(self, lists: Lists) -> Floats:
-        """What Stage 1 and all training facts say of each candidate, (list, candidate, feature)."""
+        """What retrievers and all training facts say of each candidate, (list, candidate, feature)."""
         return sequence_features(self.config, lists, self._kb)
 
     def fit_normalizer(self, features: Floats) -> None:

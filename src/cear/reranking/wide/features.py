@@ -9,15 +9,13 @@ import numpy as np
 import torch
 
 from cear.candidates import Lists
-from cear.core.types import Candidates, Floats, Ints
 from cear.data import KnowledgeBase
-from cear.reranking.features import known_flags, raw_scores, stage1_features
+from cear.reranking.features import N_EXTRA, N_FEATURES, extra_features, known_flags, raw_scores, stage1_features
 from cear.reranking.reranker import STAGE1_INPUTS
 from cear.reranking.wide.config import WideSettings
 from cear.reranking.wide.graph import ANSWERED, LINKED, NAMES, GraphFeatures
 from cear.reranking.wide.shared import Reals
 
-N_STAGE1, N_EXTRA = 3, 4
 GRAPH, KNOWN = "graph counts", "known answers"  # the names of their groups
 
 
@@ -35,7 +33,7 @@ def feature_groups(config: WideSettings, extra: Sequence[str]) -> dict[str, slic
 
 def _group_sizes(config: WideSettings, extra: Sequence[str]) -> dict[str, int]:
     """The columns of each group: Stage 1's, of which the first is always there, then what is not switched off."""
-    sizes = {STAGE1_INPUTS: N_STAGE1 if config.scores and config.list_inputs else 1}
+    sizes = {STAGE1_INPUTS: N_FEATURES if config.scores and config.list_inputs else 1}
     sizes |= dict.fromkeys(extra if config.extra_scores else (), N_EXTRA if config.list_inputs else 1)
     sizes |= {GRAPH: len(_counts_read(config))} if config.graph else {}
     return sizes | ({KNOWN: 1} if config.flag_known else {})
@@ -66,23 +64,9 @@ class WideFeatures:
         stage1 = stage1_features(found) if config.list_inputs else raw_scores(found)
         groups = [stage1 if config.scores else stage1[..., :1]]
         if config.extra_scores:
-            said = [_said_by(found.entities, scores) for scores in np.moveaxis(lists.extra, -1, 0)]
-            groups += said if config.list_inputs else [each[..., :1] for each in said]
+            groups += extra_features(lists, list_inputs=config.list_inputs)
         if self._graph is not None:
             groups.append(self._graph.of(lists)[..., _counts_read(config)])
         if config.flag_known:
             groups.append(known_flags(lists, self._seen))
         return np.concatenate(groups, axis=-1).astype(np.float32)
-
-
-def _said_by(entities: Ints, scores: Floats) -> Reals:
-    """Score, log-probability, probability and log rank within the list, by a retriever beside Stage 1."""
-    return np.concatenate([raw_scores(Candidates(entities, scores)), _in_its_order(entities, scores)], axis=-1)
-
-
-def _in_its_order(entities: Ints, scores: Floats) -> Floats:
-    """`stage1_features` of another retriever, for candidates that stand in Stage 1's order."""
-    order = np.argsort(-scores, axis=1, kind="stable")
-    ranked = Candidates(np.take_along_axis(entities, order, axis=1), np.take_along_axis(scores, order, axis=1))
-    back = np.argsort(order, axis=1)
-    return np.take_along_axis(stage1_features(ranked), back[..., None], axis=1)

@@ -37,10 +37,10 @@ def check(evaluation, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "toy.yaml").write_text("")
 
-    def call(made, *, settings=SETTINGS, written=None, changed=False):
+    def call(made, *, settings=SETTINGS, written=None, changed=False, steps=None):
         monkeypatch.setattr(checking, "changed_since", lambda _: changed)
         write_record(tmp_path / "results" / "a.json", Record.of(evaluation, made, model="complex"), evaluation)
-        (found,) = check_records(tmp_path / "results", lambda *_: Loaded(settings, written or {}))
+        (found,) = check_records(tmp_path / "results", lambda *_: Loaded(settings, written or {}), lambda _: steps)
         return found
 
     return call
@@ -93,7 +93,7 @@ class TestConfiguration:
         def refuse(*_):
             raise ConfigError("toy.yaml is not a configuration that works:\n  rnk: no such setting.")
 
-        (found,) = check_records(tmp_path / "results", refuse)
+        (found,) = check_records(tmp_path / "results", refuse, lambda _: None)
         assert found.configuration.state == "changed"
         assert "works: rnk: no such setting." in found.configuration.reason
 
@@ -106,7 +106,7 @@ class TestConfiguration:
     def test_the_overrides_of_the_command_are_applied(self, made, check, tmp_path):
         check(replace(made, command="python -m cear run toy.yaml a=1 --out b=2 --download 'c=[1, 2]' --skip-bad-lines"))
         asked = []
-        list(check_records(tmp_path / "results", lambda *given: asked.append(given) or Loaded({}, {})))
+        list(check_records(tmp_path / "results", lambda *given: asked.append(given) or Loaded({}, {}), lambda _: None))
         assert asked == [(Path("toy.yaml"), ["a=1", "c=[1, 2]", "skip_bad_lines=true"])]
 
 
@@ -125,6 +125,30 @@ class TestCode:
 
     def test_neither_can_one_of_a_commit_that_is_not_here(self, check, made):
         assert check(made, changed=None).code.state == "unknown"
+
+
+STEPS = {"a1": "stage1", "e1": "evaluation on test"}
+
+
+class TestSteps:
+    """A record that names its steps is compared by their keys: other commits need not have changed them."""
+
+    @pytest.fixture
+    def stepwise(self, made):
+        return replace(
+            made, seconds=2.0, steps=[{"name": name, "key": key, "seconds": 1.0} for key, name in STEPS.items()]
+        )
+
+    def test_the_same_keys_are_the_same_code_whatever_else_was_committed(self, check, stepwise):
+        found = check(stepwise, changed=True, steps=STEPS)
+        assert states(found) == ("same", "same", "same")
+
+    def test_a_step_with_another_key_is_named(self, check, stepwise):
+        found = check(stepwise, steps={"a2": "stage1", "e1": "evaluation on test"})
+        assert (found.code.state, found.code.reason) == ("changed", "made otherwise today: stage1")
+
+    def test_steps_that_cannot_be_laid_out_leave_the_commit(self, check, stepwise):
+        assert check(stepwise, changed=True, steps=None).code.reason == "differs from commit cccccccc"
 
 
 class TestData:

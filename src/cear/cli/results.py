@@ -19,7 +19,8 @@ def results(
     """Print every evaluation record under a folder as a Markdown table.
 
     With --check, a table of what has become of the configuration file, the package and the data that each record was
-    made with; the exit code is 1 if any of them has changed. Configurations are looked for from the working folder.
+    made with; the exit code is 1 if any of them has changed. The code is the same where every step of the record has the
+    key that it would have today. Configurations are looked for from the working folder.
 
     Example: `cear results results > table.md`, `cear results --check`
     """
@@ -28,9 +29,9 @@ def results(
     if not check:
         console.print(results_table(folder), soft_wrap=True, markup=False, highlight=False)
         return
-    from cear.study import load_settings
+    from cear.study import load_settings, steps_of
 
-    checks = list(check_records(folder, load_settings))
+    checks = list(check_records(folder, load_settings, steps_of))
     console.print(checks_table(checks, folder))
     if any(each.changed for each in checks):
         raise typer.Exit(1)

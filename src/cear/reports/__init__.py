@@ -1,7 +1,15 @@
 """Result records with provenance, the tables, cards and pages drawn from them, and rankings in the files of TREC."""
 
 from cear.reports.cards import reranker_card, run_card
-from cear.reports.checking import Check, Loaded, check_records, checks_table, has_settings
+from cear.reports.checking import (
+    Check,
+    Loaded,
+    check_records,
+    checks_table,
+    configuration_of,
+    has_settings,
+    option_of,
+)
 from cear.reports.comparing import Comparison, Group, compare_groups, comparison_table, open_ranks
 from cear.reports.completions import calibration_line, completion_table
 from cear.reports.pages import (
@@ -54,9 +62,11 @@ __all__ = [
     "compare_groups",
     "comparison_table",
     "completion_table",
+    "configuration_of",
     "evaluation_table",
     "has_settings",
     "open_ranks",
+    "option_of",
     "read_record",
     "read_records",
     "reading",

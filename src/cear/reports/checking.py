@@ -36,6 +36,8 @@ class Loaded(NamedTuple):
 
 
 LoadSettings = Callable[[Path, Sequence[str]], Loaded]
+StepsOf = Callable[[Mapping[str, Any]], Mapping[str, str] | None]
+"""The names of the steps, by key, that the command of a record has today; None where nobody can say."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,15 @@ class Check:
         return any(each.state == "changed" for each in (self.configuration, self.code, self.data))
 
 
-def check_records(folder: Path, load_settings: LoadSettings) -> Iterator[Check]:
+def check_records(folder: Path, load_settings: LoadSettings, steps_of: StepsOf) -> Iterator[Check]:
     """The check of every record under a folder; `load_settings` reads a configuration file with overrides."""
     digest = cache(_digest)  # many records are of one data set
     for path, record in read_records(folder):
         made = record.get("provenance", {})
-        yield Check(path, _check_configuration(made, load_settings), _check_code(made), _check_data(made, digest))
+        configuration = _check_configuration(made, load_settings)
+        now = steps_of(record) if configuration.state == "same" and made.get("steps") else None
+        code = _check_commit(made) if now is None else _check_steps(made, now)
+        yield Check(path, configuration, code, _check_data(made, digest))
 
 
 def checks_table(checks: Sequence[Check], folder: Path) -> Table:
@@ -99,6 +104,16 @@ def configuration_of(command: str) -> tuple[Path, list[str]] | None:
             value = value if equals else next(rest, "")
             flags += [columns_override(value)] if option == "--columns" else []
     return (Path(given[0]), [*given[1:], *flags]) if given else None
+
+
+def option_of(command: str, name: str) -> str | None:
+    """What a command says for an option.
+
+    >>> option_of("cear run x.yaml --facts 2500 --out runs/x", "--facts")
+    '2500'
+    """
+    words = [part for word in shlex.split(command) for part in word.split("=", 1)]
+    return words[words.index(name) + 1] if name in words[:-1] else None
 
 
 def has_settings(record: Mapping[str, Any], loaded: Loaded) -> bool:
@@ -140,7 +155,13 @@ def _told(differing: Mapping[str, tuple[Any, Any]]) -> str:
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
-def _check_code(made: Mapping[str, Any]) -> Verdict:
+def _check_steps(made: Mapping[str, Any], now: Mapping[str, str]) -> Verdict:
+    """Whether the steps of a record are those of today, by their keys, which hold the version of their code."""
+    again = [step["name"] for step in made["steps"] if step["key"] not in now]
+    return Verdict("changed", f"made otherwise today: {', '.join(again)}") if again else Verdict("same")
+
+
+def _check_commit(made: Mapping[str, Any]) -> Verdict:
     """Whether the package's files are those of the record's commit."""
     version, commit = made.get("versions", {}).get("cear"), made.get("commit")
     if version not in (None, cear.__version__):

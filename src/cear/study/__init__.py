@@ -1,6 +1,7 @@
 """The paper's study: its tables and figures from records, and experiments that no run reaches."""
 
 from cear.study.cells import Cell, command_of, load_settings
+from cear.study.checking import steps_of
 from cear.study.estimating import Estimate, estimates, plan_table
 from cear.study.leak import (
     Arm,
@@ -41,5 +42,6 @@ __all__ = [
     "parts",
     "plan_table",
     "seeds_of",
+    "steps_of",
     "write_study",
 ]

@@ -33,6 +33,7 @@ QUICK = (
     "reranker.epochs=1",
     "reranker.text=false",
     "candidates.extra_retrievers={rules: {model: rules}}",
+    "calibration=null",  # a probability of every entity would take minutes
 )
 
 

@@ -6,7 +6,7 @@ from cear.candidates.files import read_lists, write_lists
 from cear.candidates.foreign import bring_lists, lists_of
 from cear.candidates.lists import Known, Lists, Manifest, distinct_lists, joined, labels, make_lists, sample_queries
 from cear.candidates.retrievers import Found, Retrievers, union, with_given
-from cear.candidates.scored import AllScores, Scored, SearchedScores, score_block
+from cear.candidates.scored import AllScores, Scored, SearchedScores, score_block, scores_everybody
 
 __all__ = [
     "AllScores",
@@ -31,6 +31,7 @@ __all__ = [
     "read_lists",
     "sample_queries",
     "score_block",
+    "scores_everybody",
     "union",
     "with_given",
     "write_lists",

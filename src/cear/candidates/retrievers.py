@@ -68,11 +68,11 @@ def union(scored: list[Scored], k: int, drop: KnownAnswers | None) -> Found:
 def with_given(scored: list[Scored], found: Found, given: Ints) -> Found:
     """The same lists with a given entity in each, (query,): one that a list lacks takes its last place.
 
-    For judging given facts, true and false alike. A list that is measured by whether it holds its gold comes from
-    `union`, which is given none.
+    `NO_ENTITY` leaves a list as it is. For judging given facts, true and false alike. A list that is measured by
+    whether it holds its gold comes from `union`, which is given none.
     """
     entities = found.candidates.entities
-    there = (entities == given[:, None]).any(axis=1)
+    there = (given == NO_ENTITY) | (entities == given[:, None]).any(axis=1)
     entities = np.concatenate([entities[:, :-1], np.where(there, entities[:, -1], given)[:, None]], axis=1)
     candidates = _in_order(entities, scored[0].of(entities).astype(np.float32))
     extra = [each.of(candidates.entities).astype(np.float32) for each in scored[1:]]

@@ -60,7 +60,8 @@ def judged(ranker: Ranker, facts: Ints, counts: Counts, *, progress: Progress = 
     facts = np.unique(facts, axis=0)
     s, r, o = facts.T
     queries = Queries(np.concatenate([s, o]), np.concatenate([r, r + kb.n_relations]))
-    given, parts = np.concatenate([o, s]), [_no_views(ranker)]
+    order = np.argsort(queries.distinct()[1], kind="stable")  # those of one query together: it is read once
+    queries, given, parts = queries[order], np.concatenate([o, s])[order], [_no_views(ranker)]
     with progress("Judging", len(queries)) as bar:
         for block in blocks(len(queries), ranker.retrievers.block_rows):
             parts.append(given_views(ranker, queries[block], given[block]).from_query(block.start))

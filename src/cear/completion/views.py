@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,7 +62,27 @@ def best_views(ranker: Ranker, queries: Queries, n: int) -> Views:
 
 
 def given_views(ranker: Ranker, queries: Queries, given: Ints) -> Views:
-    """The given answer of each query, wherever it stands: for judging facts."""
+    """The given answer of each query, wherever it stands: for judging facts.
+
+    A query that several answers are given for is read once, as `Ranker.read` reads it, for all that its list holds.
+    """
+    once, row = queries.distinct()
+    alone, one = np.bincount(row, minlength=len(once)) == 1, np.zeros(len(once), np.int64)
+    one[row] = given
+    reading = ranker.read_given(once, np.where(alone, one, NO_ENTITY))
+    same = reading.lists.candidates.entities[row] == given[:, None]
+    place = same.argmax(axis=1)
+    listed = same.any(axis=1) & ~np.isneginf(reading.final[row, place])
+    seen, others = np.flatnonzero(listed), np.flatnonzero(~listed & ~alone[row])
+    views = replace(_views(reading, row[seen], place[seen]), query=seen)
+    if not len(others):
+        return views
+    behind = _views_of_each(ranker, queries[others], given[others])
+    return Views.concat([views, replace(behind, query=others[behind.query])])
+
+
+def _views_of_each(ranker: Ranker, queries: Queries, given: Ints) -> Views:
+    """The same with a list for each answer, which takes its last place if it has none there."""
     reading = ranker.read_given(queries, given)
     place = (reading.lists.candidates.entities == given[:, None]).argmax(axis=1)
     return _views(reading, np.arange(len(queries)), place)

@@ -122,6 +122,7 @@ class Reasons:
         facts = rule.facts(self.entity, self.answer, kb.n_relations)
         return {
             "rule": rule.describe(kb),
+            "sentence": rule_sentence(kb, rule, self.entity, self.relation, self.answer),
             "kind": rule.kind,
             "confidence": rule.confidence,
             "support": rule.support,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -53,17 +54,27 @@ def query(kb: KnowledgeBase, relation: str, subject: str | None, object: str | N
 
 def answers(ranker: Ranker, asked: Queries, k: int, *, new: bool, chances: Chances | None = None) -> list[Answer]:
     """The k best answers of one query in the measured order; before them what the training facts say, k at most."""
-    refuse_few("k", k)
+    return answers_of_many(ranker, asked, [k], new=new, chances=chances)[0]
+
+
+def answers_of_many(
+    ranker: Ranker, asked: Queries, ks: Sequence[int], *, new: bool, chances: Chances | None = None
+) -> list[list[Answer]]:
+    """The same of several queries, in one pass of the ranker and one of `chances`; `ks` has the k of each."""
+    for k in ks:
+        refuse_few("k", k)
     kb = ranker.kb
-    ranked = ranker.rank(asked, k, without=SPLITS if new else ("train",))
-    told = [] if new else _known(kb, asked, "train")[:k]
-    held = {entity: split for split in SPLITS[::-1] for entity in _known(kb, asked, split)}
-    found = _ranked(kb, ranked, held)
-    if chances is not None and found:
-        entities = np.array([kb.entities.by_id[each.id] for each in found])
-        likely = chances(_facts_of(kb, asked, np.zeros(len(found), np.int64), entities))
-        found = [replace(each, probability=float(chance)) for each, chance in zip(found, likely, strict=True)]
-    return [*(_answer(kb, entity, 0, 0, None, "train") for entity in told), *found]
+    ranked = ranker.rank(asked, max(ks, default=1), without=SPLITS if new else ("train",))
+    wanted = np.arange(ranked.entities.shape[1]) < np.array(ks, np.int64)[:, None]
+    row, place = np.nonzero(wanted & (ranked.entities != NO_ENTITY))
+    facts = _facts_of(kb, asked, row, ranked.entities[row, place])
+    likely = [None] * len(row) if chances is None or not len(row) else chances(facts).tolist()
+    found = [[] if new else _told(kb, asked[each : each + 1], k) for each, k in enumerate(ks)]
+    columns = (ranked.entities, ranked.stage1_ranks, ranked.scores, splits_of(kb, asked, ranked))
+    told = zip(row.tolist(), place.tolist(), *(each[row, place].tolist() for each in columns), likely, strict=True)
+    for query_, at, entity, before, score, known, chance in told:
+        found[query_].append(_answer(kb, entity, at + 1, before, score, known, chance))
+    return found
 
 
 def _facts_of(kb: KnowledgeBase, asked: Queries, row: Ints, entities: Ints) -> Ints:
@@ -74,23 +85,23 @@ def _facts_of(kb: KnowledgeBase, asked: Queries, row: Ints, entities: Ints) -> I
     return np.insert(ends, 1, relation % kb.n_relations, axis=1)
 
 
-def _ranked(kb: KnowledgeBase, ranked: RankedLists, held: dict[int, Split]) -> list[Answer]:
-    columns = (ranked.entities, ranked.scores, ranked.stage1_ranks)
-    return [
-        _answer(kb, entity, place, before, None if np.isnan(score) else score, held.get(entity))
-        for place, (entity, score, before) in enumerate(zip(*(c[0].tolist() for c in columns), strict=True), start=1)
-        if entity != NO_ENTITY
-    ]
+def _told(kb: KnowledgeBase, asked: Queries, most: int) -> list[Answer]:
+    """What the training facts say of one query, of many answers so many."""
+    said = kb.known("train").of_queries(asked).row(0)[:most]
+    return [_answer(kb, entity, 0, 0, np.nan, "train", None) for entity in said.tolist()]
 
 
-def _known(kb: KnowledgeBase, asked: Queries, split: Split) -> list[int]:
-    """What the facts of a split say."""
-    return [int(entity) for entity in kb.known(split).of_queries(asked).row(0)]
-
-
-def _answer(kb: KnowledgeBase, entity: int, rank: int, before: int, score: float | None, known: Split | None) -> Answer:
+def _answer(
+    kb: KnowledgeBase,
+    entity: int,
+    rank: int,
+    before: int,
+    score: float,
+    known: Split | Literal[""],
+    chance: float | None,
+) -> Answer:
     id_, name, description = kb.entities.table.row(entity)
-    return Answer(rank, before, id_, name, score, known, description=description)
+    return Answer(rank, before, id_, name, None if np.isnan(score) else score, known or None, chance, description)
 
 
 def ask_frame(

@@ -87,11 +87,14 @@ class Ranker:
         return self._reading(lists, self._gone(lists, self.kb.known("train")))
 
     def read_given(self, queries: Queries, given: Ints) -> Reading:
-        """The same with a given entity in each list, (query,), known or not: for judging facts, never for measuring."""
+        """The same with a given entity in each list, (query,), known or not: for judging facts, never for measuring.
+
+        Where `NO_ENTITY` is given, the list is that of `read`.
+        """
         scored = self.retrievers.score_block(queries)
         found = with_given(scored, self._found(scored), given)
-        lists = self._as_lists(queries, found)
-        gone = self._gone(lists, self.kb.known("train")) & (found.candidates.entities != given[:, None])
+        lists, entities = self._as_lists(queries, found), found.candidates.entities
+        gone = self._gone(lists, self.kb.known("train")) & ((entities != given[:, None]) | (entities == NO_ENTITY))
         return self._reading(lists, gone)
 
     def _reading(self, lists: Lists, gone: Bools) -> Reading:

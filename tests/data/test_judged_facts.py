@@ -1,5 +1,6 @@
 """Facts that people judged: files of them, and those of a data folder."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,3 +113,26 @@ class TestAFolder:
         with (folder / "judged" / "test_false.txt").open("a") as file:
             file.write("Q1\tP1376\tQ142\n")
         assert judged_of(folder, kb, "test", skip_bad_lines=True).skipped == 1
+
+
+class TestTheLogOfAReview:
+    def read(self, kb: KnowledgeBase, tmp_path: Path, *verdicts: tuple[str, str, str, str]) -> Judged:
+        lines = [
+            json.dumps(dict(zip(("subject", "relation", "object", "verdict"), each, strict=True))) for each in verdicts
+        ]
+        (tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
+        return read_judged(tmp_path / "log.jsonl", kb)
+
+    def test_what_was_accepted_is_true_and_what_was_rejected_false(self, kb: KnowledgeBase, tmp_path: Path) -> None:
+        yes, no = ("Q64", "P131", "Q142", "accepted"), ("Q830149", "P131", "Q142", "rejected")
+        assert told(self.read(kb, tmp_path, yes, no)) == [(3, 1, 2, True), (1, 1, 2, False)]
+
+    def test_the_last_decision_about_a_fact_counts(self, kb: KnowledgeBase, tmp_path: Path) -> None:
+        fact = ("Q64", "P131", "Q142")
+        assert told(self.read(kb, tmp_path, (*fact, "accepted"), (*fact, "rejected"))) == [(3, 1, 2, False)]
+        assert told(self.read(kb, tmp_path, (*fact, "accepted"), (*fact, "undone"))) == []
+        assert told(self.read(kb, tmp_path, (*fact, "skipped"))) == []
+
+    def test_a_line_that_is_no_decision_is_told(self, kb: KnowledgeBase, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"log\.jsonl, line 1 is no decision: expected texts and a verdict"):
+            self.read(kb, tmp_path, ("Q64", "P131", "Q142", "perhaps"))

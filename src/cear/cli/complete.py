@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cear.cli.console import console, loading, progress_bar, resumable
+from cear.core.places import can_write
 from cear.core.shown import one_line
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ SHOWN = 20
 
 def complete(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
-    out: Annotated[Path, typer.Option(help="Where the proposals go: .tsv, .parquet, .jsonl, .nt or .ttl.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the proposals to this file: .tsv, .parquet, .jsonl, .nt or .ttl.")
+    ] = None,
     relations: Annotated[
         list[str] | None, typer.Option("--relations", help="Only facts of this relation; may be given again.")
     ] = None,
@@ -46,7 +49,9 @@ def complete(
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
     store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
-    """Propose facts that no split has, the most probable first, and write them to a file.
+    """Propose facts that no split has, the most probable first, for people to review and as a file.
+
+    They wait beside the run for `cear serve`, with those of earlier completions; facts of new entities do not.
 
     A run that is not calibrated is calibrated first; with `refit: true` in its configuration, retrievers that have
     learned from all facts are asked. An interrupted completion continues when the same command is called again.
@@ -56,8 +61,10 @@ def complete(
     with loading():
         from cear.completion import refuse_format
         from cear.pipeline import open_run, read_newcomers
+        from cear.serving.proposed import keep_proposals
 
-    refuse_format(out)
+    if out is not None:
+        refuse_format(out)
     started = datetime.now(UTC)
     with resumable():
         finished = open_run(run, source=data, store=store, progress=progress_bar)
@@ -72,7 +79,10 @@ def complete(
             why=why,
             progress=progress_bar,
         )
-    write(out, made.table, finished, made.note, started)
+    if out is not None:
+        write(out, made.table, finished, made.note, started)
+    if new_entities is None and can_write(finished.folder):
+        keep_proposals(finished, made)
     console.print(proposals_table(made.table))
     tell(made, out)
 
@@ -86,7 +96,7 @@ def write(out: Path, table: pl.DataFrame, finished: Run, note: str, started: dat
     write_table(out, table, About(finished.folder.name, digest, __version__, now, note=note, started=started))
 
 
-def tell(made: Completion, out: Path) -> None:
+def tell(made: Completion, out: Path | None) -> None:
     """Say how many there are, what was promised, and where they are."""
     kept = made.promise
     if kept is not None and kept.threshold is None:
@@ -101,7 +111,8 @@ def tell(made: Completion, out: Path) -> None:
             f"(probability at least {kept.threshold:.3f}).",
             highlight=False,
         )
-    console.print(f"{len(made.table):,} proposals are in {out}. {made.note}", markup=False, highlight=False)
+    where = "wait for review: `cear serve`" if out is None else f"are in {out}"
+    console.print(f"{len(made.table):,} proposals {where}. {made.note}", markup=False, highlight=False)
 
 
 def proposals_table(table: pl.DataFrame, title: str = "", most: int = SHOWN) -> Table:

@@ -5,7 +5,7 @@ from cear.completion.calibration import Calibrator, Sample
 from cear.completion.collecting import PROPOSALS, asked, collect, judged, read_proposals, write_proposals
 from cear.completion.config import CalibrationConfig
 from cear.completion.counts import Counts, among, fact_keys
-from cear.completion.export import FORMATS, About, refuse_format, write_table
+from cear.completion.export import FORMATS, About, refuse_format, write_accepted, write_table
 from cear.completion.judgements import judged_probability, learn_from_judgements
 from cear.completion.promises import Promise, promise
 from cear.completion.proposals import Proposals
@@ -35,6 +35,7 @@ __all__ = [
     "promise",
     "read_proposals",
     "refuse_format",
+    "write_accepted",
     "write_proposals",
     "write_table",
 ]

@@ -11,6 +11,7 @@ import polars as pl
 
 from cear.core.errors import AmbiguousName, DataError, UnknownName
 from cear.core.types import Bools, Ints, Split
+from cear.data.decided import TRUTH, read_decided
 from cear.data.draft import FACT
 from cear.data.knowledge_base import KnowledgeBase
 from cear.data.lines import LINE, BadLine, Shape
@@ -21,7 +22,7 @@ from cear.data.sources import find_source
 from cear.data.tables import Table, read_table, refuse
 from cear.data.vocabulary import Vocabulary
 
-TRUTH = "truth"
+LOG = ".jsonl"
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "-1": False}
 FOLDER = "judged"
 
@@ -49,6 +50,8 @@ def read_judged(
     path: str | Path, kb: KnowledgeBase, *, truth: bool | None = None, skip_bad_lines: bool = False
 ) -> Judged:
     """The judged facts of a .tsv, .txt or .csv file: subject, relation, object, by id or name, and their truth.
+
+    A .jsonl file is the log of a review: what was accepted last is true, what was rejected false.
 
     Args:
         path: the file; a first line that names its columns is a header.
@@ -93,6 +96,8 @@ def judged_of(source: str | Path, kb: KnowledgeBase, split: Split, *, skip_bad_l
 
 def _rows(path: Path, truth: bool | None, *, skip_bad_lines: bool) -> Table:
     """The rows of a file with a column of truth values."""
+    if path.suffix == LOG:
+        return Table(read_decided(path), ())
     shape = _shape(path)
     table = read_table(path, shape, skip_bad_lines=skip_bad_lines)
     if TRUTH not in shape.columns:

@@ -1,6 +1,6 @@
 """Proposals as RDF 1.2: each is a node that `rdf:reifies` its triple, with PROV-O for where it comes from.
 
-The triple itself is not asserted: a proposal is not a fact yet. Only this module and `iris` need pyoxigraph.
+The triple itself is not asserted: a proposal is not a fact yet. Only `rdf`, `accepted` and `iris` need pyoxigraph.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _statements(table: pl.DataFrame, about: About) -> Iterator[Triple]:
     """The completion, then the names, then the proposals in the order of the table."""
     completion = minted(about.key, "completion")
     yield from _completion(completion, about)
-    yield from _names(table)
+    yield from labels(table)
     for rows in chunks(table):
         for row in _typed(rows).iter_rows(named=True):
             yield from _proposal(row, completion)
@@ -65,25 +65,25 @@ def _statements(table: pl.DataFrame, about: About) -> Iterator[Triple]:
 def _completion(node: NamedNode, about: About) -> Iterator[Triple]:
     run, data = iri_of(about.run, "run"), minted(about.digest, "data")
     software = minted(about.version, "software")
-    yield Triple(node, TYPE, _prov("Activity"))
+    yield Triple(node, TYPE, prov("Activity"))
     if about.started:
-        yield Triple(node, _prov("startedAtTime"), _time(about.started))
-    yield Triple(node, _prov("endedAtTime"), _time(about.made))
-    yield Triple(node, _prov("used"), run)
-    yield Triple(node, _prov("used"), data)
-    yield Triple(node, _prov("wasAssociatedWith"), software)
+        yield Triple(node, prov("startedAtTime"), time(about.started))
+    yield Triple(node, prov("endedAtTime"), time(about.made))
+    yield Triple(node, prov("used"), run)
+    yield Triple(node, prov("used"), data)
+    yield Triple(node, prov("wasAssociatedWith"), software)
     if about.note:
         yield Triple(node, COMMENT, Literal(about.note))
-    yield Triple(run, TYPE, _prov("Entity"))
+    yield Triple(run, TYPE, prov("Entity"))
     yield Triple(run, LABEL, Literal(about.run))
-    yield Triple(data, TYPE, _prov("Entity"))
+    yield Triple(data, TYPE, prov("Entity"))
     yield Triple(data, NamedNode(CEAR + "digest"), Literal(about.digest))
-    yield Triple(software, TYPE, _prov("SoftwareAgent"))
+    yield Triple(software, TYPE, prov("SoftwareAgent"))
     yield Triple(software, LABEL, Literal("cear"))
     yield Triple(software, NamedNode(CEAR + "version"), Literal(about.version))
 
 
-def _names(table: pl.DataFrame) -> Iterator[Triple]:
+def labels(table: pl.DataFrame) -> Iterator[Triple]:
     """The labels of all entities, then of all relations, each once."""
     for kind, columns in (("entity", ("subject", "object")), ("relation", ("relation",))):
         pairs = [table.select(id=_text(column), name=_text(f"{column}_name")) for column in columns]
@@ -112,9 +112,11 @@ def _text(column: str) -> pl.Expr:
     return pl.col(column).cast(pl.String)
 
 
-def _prov(name: str) -> NamedNode:
+def prov(name: str) -> NamedNode:
+    """A name of PROV-O."""
     return NamedNode(PROV + name)
 
 
-def _time(moment: datetime) -> Literal:
+def time(moment: datetime) -> Literal:
+    """A moment as XML Schema writes it."""
     return Literal(moment.isoformat(), datatype=NamedNode(XSD + "dateTime"))

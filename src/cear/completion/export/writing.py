@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ from cear.core.files import replacing
 FACT = ["subject", "relation", "object"]
 NAMES = ["subject_name", "relation_name", "object_name"]
 SAID = ["probability", "rank", "stage1_rank", "score", "stage1_score", "known", "reasons"]
+DECIDED = ["probability", "who", "at", "note", "run", "id"]
 
 Writer = Callable[[Path, pl.DataFrame, About], None]
 
@@ -24,8 +26,22 @@ Writer = Callable[[Path, pl.DataFrame, About], None]
 def write_table(path: Path, table: pl.DataFrame, about: About) -> None:
     """Write proposals, one row a fact, whole or not at all: `.tsv`, `.jsonl`, `.parquet`, `.nt` or `.ttl`."""
     refuse_format(path)
-    write = FORMATS[path.suffix.lower()]
     _check_table(table)
+    _write(path, table, about, FORMATS[path.suffix.lower()])
+
+
+def write_accepted(path: Path, table: pl.DataFrame, about: About) -> None:
+    """Write facts that people accepted, whole or not at all, with `who`, `at`, `note`, `run` and `id` of each decision.
+
+    `.tsv`, `.jsonl` and `.parquet` have all columns. `.nt` are the facts alone, asserted. `.ttl` is RDF 1.2: the facts,
+    asserted, and of each who accepted it, when, which run had proposed it, and how likely it was called.
+    """
+    refuse_format(path)
+    _check_table(table, FACT + NAMES + DECIDED)
+    _write(path, table, about, FORMATS_OF_ACCEPTED[path.suffix.lower()])
+
+
+def _write(path: Path, table: pl.DataFrame, about: About, write: Writer) -> None:
     try:
         with replacing(path) as partial:
             write(partial, table, about)
@@ -46,8 +62,8 @@ def refuse_format(path: Path) -> None:
         raise DataError(f"{path} cannot be written: there is no folder {path.parent}. Make it, or name another.")
 
 
-def _check_table(table: pl.DataFrame) -> None:
-    if missing := [name for name in FACT + NAMES + SAID if name not in table.columns]:
+def _check_table(table: pl.DataFrame, needed: Sequence[str] = FACT + NAMES + SAID) -> None:
+    if missing := [name for name in needed if name not in table.columns]:
         raise DataError(
             f"The table of proposals has no column {', '.join(missing)}. Add it; where nothing is known, with nulls."
         )
@@ -58,22 +74,30 @@ def _check_table(table: pl.DataFrame) -> None:
 
 
 def _write_n_triples(path: Path, table: pl.DataFrame, about: About) -> None:
-    _rdf().write_n_triples(path, table, about)
+    _rdf("rdf").write_n_triples(path, table, about)
 
 
 def _write_turtle(path: Path, table: pl.DataFrame, about: About) -> None:
-    _rdf().write_turtle(path, table, about)
+    _rdf("rdf").write_turtle(path, table, about)
 
 
-def _rdf() -> ModuleType:
+def _write_facts(path: Path, table: pl.DataFrame, about: About) -> None:
+    del about  # nothing but facts, so that any program takes them as its own
+    _rdf("accepted").write_facts(path, table)
+
+
+def _write_accepted(path: Path, table: pl.DataFrame, about: About) -> None:
+    _rdf("accepted").write_accepted(path, table, about)
+
+
+def _rdf(name: str) -> ModuleType:
     try:
-        from cear.completion.export import rdf
+        return import_module(f"cear.completion.export.{name}")
     except ModuleNotFoundError as error:
         if error.name != "pyoxigraph":
             raise
         message = 'Writing RDF needs pyoxigraph, which is not installed: pip install "cear[rdf]".'
         raise ConfigError(message) from error
-    return rdf
 
 
 FORMATS: dict[str, Writer] = {
@@ -83,3 +107,4 @@ FORMATS: dict[str, Writer] = {
     ".nt": _write_n_triples,
     ".ttl": _write_turtle,
 }
+FORMATS_OF_ACCEPTED: dict[str, Writer] = FORMATS | {".nt": _write_facts, ".ttl": _write_accepted}

@@ -13,7 +13,23 @@ from rich.logging import RichHandler
 from rich.text import Text
 
 from cear import __version__
-from cear.cli import ask, audit, compare, complete, data, demo, evaluate, export, judge, pack, reproduce, results, run
+from cear.cli import (
+    ask,
+    audit,
+    compare,
+    complete,
+    data,
+    decisions,
+    demo,
+    evaluate,
+    export,
+    judge,
+    pack,
+    reproduce,
+    results,
+    run,
+    serve,
+)
 from cear.cli.console import console, errors, show_safely
 from cear.core.ending import clear_away
 from cear.core.errors import CearError, OutOfTime
@@ -59,9 +75,11 @@ app.command("compare", no_args_is_help=True)(compare.compare)
 app.command("export", no_args_is_help=True)(export.export)
 app.command("pack", no_args_is_help=True)(pack.pack)
 app.command("unpack", no_args_is_help=True)(pack.unpack)
+app.command("serve", no_args_is_help=True)(serve.serve)
 app.command("reproduce")(reproduce.reproduce)
 app.command("results")(results.results)
 app.add_typer(data.app, name="data")
+app.add_typer(decisions.app, name="decisions")
 
 
 def main() -> None:

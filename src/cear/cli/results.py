@@ -19,8 +19,8 @@ def results(
     """Print every evaluation record under a folder as a Markdown table.
 
     With --check, a table of what has become of the configuration file, the package and the data that each record was
-    made with; the exit code is 1 if any of them has changed. The code is the same where every step of the record has the
-    key that it would have today. Configurations are looked for from the working folder.
+    made with; the exit code is 1 if any of them has changed. The code is the same where every step of the record has
+    the key that it would have today. Configurations are looked for from the working folder.
 
     Example: `cear results results > table.md`, `cear results --check`
     """

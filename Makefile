@@ -7,16 +7,20 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 REQUIREMENTS := pyproject.toml constraints.txt
 USE := $(VENV)/.ready-to-use
+SERVE := $(VENV)/.ready-to-serve
 DEVELOP := $(VENV)/.ready-to-develop
 FRESH := .venv-fresh
 
-.PHONY: help demo test check check-install format
+.PHONY: help demo desk test check check-install format
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST)
 
 demo: $(USE)  ## train on the embedded knowledge base, measure, answer questions
 	@$(BIN)/cear demo
+
+desk: $(SERVE)  ## the same, and then a page in your browser on which to ask, and to review what it proposes
+	@$(BIN)/cear demo --serve
 
 test: $(DEVELOP)  ## the test suite: offline, on the CPU, within minutes
 	@# A process for each core, and a thread for each process: more would wait for each other.
@@ -43,11 +47,16 @@ $(USE): $(REQUIREMENTS)
 	$(call install,.)
 	@touch $@
 
-# Whoever can develop can use: both stamps, so that `make demo` does not install again.
+$(SERVE): $(REQUIREMENTS)
+	$(call environment)
+	$(call install,.[serve])
+	@touch $(USE) $@
+
+# Whoever can develop can use and serve: all stamps, so that `make demo` does not install again.
 $(DEVELOP): $(REQUIREMENTS)
 	$(call environment)
 	$(call install,.[dev])
-	@touch $(USE) $@
+	@touch $(USE) $(SERVE) $@
 
 # pip is what venv installs last, so it is there only when the environment is whole.
 define environment

@@ -362,8 +362,12 @@ def test_the_demo_trains_measures_and_answers(cear_: Cear, monkeypatch: pytest.M
     assert "MRR" in done.out
     assert "put first" in done.out, "what re-ranking changed is shown"
     assert "⟨?, capital of, Denmark⟩" in done.out
-    again = cear_("demo", "--out", tmp_path / "again")
+    served: list[tuple[Path, dict[str, Any]]] = []
+    monkeypatch.setattr("cear.cli.demo.serve_folder", lambda *given: served.append(given))
+    again = cear_("demo", "--out", tmp_path / "again", "--serve", "--port", 0)
     assert "0 of them made now" in again.out, "named data shares its steps"
+    assert served == [(tmp_path / "again", {"port": 0})]
+    assert (tmp_path / "again" / "proposals.parquet").exists(), "they wait for who reviews"
 
 
 def test_end_to_end_in_a_process_of_its_own(place: Path, tmp_path: Path) -> None:

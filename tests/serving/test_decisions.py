@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cear.core.errors import DataError
-from cear.serving import AlreadyDecided, Decision, Decisions, read_log, write_log
+from cear.serving import AlreadyDecided, Decision, Decisions, as_line, read_log, write_log
+from cear.serving.decisions import parse_log
 
 FACT = ("kenya", "language", "swahili")
 
@@ -112,6 +114,11 @@ class TestKilled:
 
 
 class TestTakingHome:
+    def test_empty_lines_say_nothing(self) -> None:
+        assert parse_log([b"\n", b"", as_line(replace(accepted(id="x"), at="now")).encode()], "here") == [
+            replace(accepted(id="x"), at="now")
+        ]
+
     def test_a_log_is_read_as_it_was_written(self, decisions: Decisions, tmp_path: Path) -> None:
         decisions.add(Decision("ä\n<b>", "r", "o", "rejected", note='said "no"'))
         write_log(tmp_path / "log.jsonl", decisions.log())
@@ -123,7 +130,7 @@ class TestTakingHome:
         other.add(accepted(who="bob", id="b"))
         decisions.add(accepted(who="ada", id="a", fact=("x", "r", "y")))
 
-        assert decisions.merge(other.log()) == 1
+        assert decisions.merge([*other.log(), *other.log()]) == 1
         assert decisions.merge(other.log()) == 0
         assert [each.id for each in decisions.log()] == ["a", "b"]
         other.close()
@@ -137,6 +144,10 @@ class TestTakingHome:
             ('{"subject":"s","relation":"r","object":"o","verdict":"accepted"}', "its id and time"),
             ('{"subject":1,"relation":"r","object":"o","verdict":"accepted","id":"a","at":"b"}', "look at subject"),
             ('{"subject":"s","relation":"r","object":"o","verdict":"no","id":"a","at":"b"}', "'no' is no verdict"),
+            (
+                '{"subject":"s","relation":"r","object":"o","verdict":"accepted","id":"a","at":"b","probability":2e99}',
+                "probability, which is none",
+            ),
         ],
     )
     def test_a_bad_line_is_told(self, tmp_path: Path, line: str, told: str) -> None:

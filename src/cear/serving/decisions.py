@@ -15,6 +15,10 @@ from uuid import uuid4
 
 from cear.core.errors import CearError, DataError
 from cear.core.files import parse_json, replacing
+from cear.core.reading import reading
+
+DECISIONS = "decisions.sqlite"
+"""The name of the log, beside the run."""
 
 Verdict = Literal["accepted", "rejected", "skipped", "undone"]
 Fact = tuple[str, str, str]
@@ -132,10 +136,7 @@ class Decisions:
     def merge(self, decisions: Iterable[Decision]) -> int:
         """Add the decisions of another log in their order, each once; gives back how many were new."""
         with self._writing() as connection:
-            new = [each for each in decisions if _by_id(connection, each.id) is None]
-            for each in new:
-                _insert(connection, each)
-        return len(new)
+            return sum(_insert_once(connection, each) for each in decisions)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -163,11 +164,17 @@ def as_line(decision: Decision) -> str:
 
 def read_log(path: Path) -> list[Decision]:
     """The decisions of a file of JSON lines, as `write_log` writes them."""
-    with path.open("rb") as lines:
-        return [_read_line(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1)]
+    with reading(path), path.open("rb") as lines:
+        return parse_log(lines, str(path))
 
 
-def _read_line(line: bytes, where: str) -> Decision:
+def parse_log(lines: Iterable[bytes], source: str) -> list[Decision]:
+    """The decisions of JSON lines; empty lines say nothing, and `source` is named where a line is no decision."""
+    numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    return [_parse_line(line, f"{source}, line {number}") for number, line in numbered]
+
+
+def _parse_line(line: bytes, where: str) -> Decision:
     kinds = {each.name: _KINDS.get(each.name, (str,)) for each in fields(Decision)}
     try:
         values = parse_json(line.decode())
@@ -175,6 +182,8 @@ def _read_line(line: bytes, where: str) -> Decision:
         decision = Decision(**values)
     except (ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{where} is no decision: {error}. Each line is one that `cear` has written.") from None
+    if decision.probability is not None and "probability" not in wrong and not 0 <= decision.probability <= 1:
+        wrong.append("probability, which is none")
     if wrong or not decision.id or not decision.at:
         raise DataError(f"{where} is no decision: look at {', '.join(wrong) or 'its id and time, which are empty'}.")
     _refuse_verdict(decision.verdict, where)
@@ -192,6 +201,14 @@ def _insert(connection: sqlite3.Connection, decision: Decision) -> int:
     found = connection.execute(f"INSERT INTO decisions ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
     assert found.lastrowid is not None
     return found.lastrowid
+
+
+def _insert_once(connection: sqlite3.Connection, decision: Decision) -> bool:
+    """Keep a decision unless it is there already; gives back whether it was new."""
+    if _by_id(connection, decision.id) is not None:
+        return False
+    _insert(connection, decision)
+    return True
 
 
 def _by_id(connection: sqlite3.Connection, id: str) -> Decision | None:

@@ -51,7 +51,7 @@ def _form_field(name: str) -> dict[str, Any]:
 
 FORM: dict[str, Any] = {
     "requestBody": {
-        "required": True,
+        "required": False,  # without one, the manifest is told
         "content": {
             "application/x-www-form-urlencoded": {
                 "schema": {"type": "object", "properties": {name: _form_field(name) for name in _SCHEMAS}},

@@ -21,7 +21,7 @@ EVENTS: Responses = {200: {"description": "What changes, until it ends.", "conte
 
 def router(desk: Desk) -> APIRouter:
     """`/complete`."""
-    routes = APIRouter(tags=["completing"], responses=failures(422))
+    routes = APIRouter(tags=["completing"], responses=failures(400, 422))
     watchers = asyncio.Semaphore(WATCHERS)
 
     @routes.post("/complete", status_code=202, responses=failures(404, 409))

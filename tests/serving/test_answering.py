@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -109,6 +110,21 @@ class TestRemembering:
         for pair in [(1, 0), (2, 0), (1, 0), (3, 0), (1, 0), (2, 0)]:
             kept.score_all(queries(pair))
         assert scores.asked == [(1, 0), (2, 0), (3, 0), (2, 0)]
+
+    def test_a_row_that_is_kept_keeps_no_other(self) -> None:
+        """What is answered in one block goes with it: a popular query would else hold all that were asked beside it."""
+
+        class Blocks(Scores):
+            def score_all(self, queries: Queries, among: Ints | None = None) -> torch.Tensor:
+                block = np.zeros((len(queries), 5), np.float32)
+                self.block = weakref.ref(block)
+                return torch.from_numpy(block)
+
+        scores = Blocks()
+        kept = Remembering(scores)
+        kept.score_all(queries((1, 0), (2, 0)))
+        assert scores.block() is None
+        assert kept.score_all(queries((2, 0))).tolist() == [[0.0] * 5]
 
     def test_whoever_changes_what_was_given_does_not_change_what_is_kept(self) -> None:
         kept = Remembering(Scores())

@@ -31,7 +31,7 @@ def serve(
         list[str] | None, typer.Option(help="An origin whose pages may call the service; may be given again.")
     ] = None,
     patience: Annotated[float, typer.Option(help="Seconds after which a question that still waits is given up.")] = 10,
-    most: Annotated[int, typer.Option(min=1, help="Questions that are answered in one pass, if so many wait.")] = 64,
+    most: Annotated[int, typer.Option(min=1, help="Questions that are answered in one pass, if so many wait.")] = 32,
     room: Annotated[int, typer.Option(min=1, help="Questions that may wait; others are told to come again.")] = 256,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
     store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,

@@ -104,7 +104,7 @@ class Ragged:
 
     def take(self, rows: Ints) -> Ragged:
         """These rows, in this order; a row may be taken more than once."""
-        counts = self.counts[rows]
+        counts = self.offsets[rows + 1] - self.offsets[rows]
         offsets = _ends(counts)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
         return Ragged(offsets, self.values[np.repeat(self.offsets[rows], counts) + within])

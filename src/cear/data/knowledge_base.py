@@ -191,9 +191,11 @@ class KnownAnswers:
         """The known answers of each of these queries; none for a query that no fact speaks of."""
         key = queries.relation * self._n_entities + queries.entity
         place = np.searchsorted(self._keys, key)
-        found = np.append(self._keys, -1)[place] == key  # no key is -1
-        with_an_empty_row = Ragged(np.append(self._answers.offsets, self._answers.offsets[-1]), self._answers.values)
-        return with_an_empty_row.take(np.where(found, place, len(self._keys)))
+        found = place < len(self._keys)
+        found[found] = self._keys[place[found]] == key[found]
+        answers, counts = self._answers.take(place[found]), np.zeros(len(key), np.int64)
+        counts[found] = answers.counts
+        return Ragged.of_counts(counts, answers.values)
 
 
 def _distinct_pairs(key: Ints, answer: Ints, n_entities: int) -> tuple[Ints, Ints]:

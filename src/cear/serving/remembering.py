@@ -92,7 +92,8 @@ class Remembering:
             return self._retriever.score_all(queries, among)
 
         def asked(places: list[int]) -> Sequence[Tensor]:
-            return [*self._retriever.score_all(queries[np.array(places)]).clone()]
+            made = self._retriever.score_all(queries[np.array(places)])
+            return [row.clone() for row in made]  # a row that is no copy would keep all the others
 
         keys = [*zip(queries.entity.tolist(), queries.relation.tolist(), strict=True)]
         scores = torch.stack(self._recent.get(keys, asked))
@@ -118,7 +119,8 @@ class RememberingReranker:
             return self._reranker.rerank(lists, progress=progress)
 
         def read(places: list[int]) -> Sequence[Floats]:
-            return [*self._reranker.rerank(lists[np.array(places)], progress=progress)]
+            made = self._reranker.rerank(lists[np.array(places)], progress=progress)
+            return [row.copy() for row in made]  # as above
 
         rows = zip(queries.entity.tolist(), queries.relation.tolist(), entities, strict=True)
         keys = [(entity, relation, row.tobytes()) for entity, relation, row in rows]

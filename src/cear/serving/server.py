@@ -16,6 +16,7 @@ from cear.serving.desk import Desk
 from cear.serving.settings import ServiceSettings
 
 CONNECTIONS = 4  # for each question that may wait
+KEPT_OPEN = 75  # seconds that a connection may be silent: longer than clients are, who would ask as it closes
 GRACE = 15  # seconds beyond its patience that a request has when the service ends
 
 
@@ -49,6 +50,7 @@ def _config(app: FastAPI, settings: ServiceSettings) -> uvicorn.Config:
         access_log=False,  # which would write down what people look for
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=KEPT_OPEN,
         limit_concurrency=CONNECTIONS * settings.room,
         timeout_graceful_shutdown=math.ceil(settings.patience) + GRACE,
     )
@@ -57,11 +59,13 @@ def _config(app: FastAPI, settings: ServiceSettings) -> uvicorn.Config:
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=1024)
+        listening = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise ConfigError(
             f"Nothing can listen at {host}, port {port}: {strerror(error.errno or 0)}. Take another, as `--port 8001`."
         ) from None
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else the end of an answer waits 40 ms
+    return listening
 
 
 def _address(listening: socket.socket) -> str:

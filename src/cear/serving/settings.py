@@ -29,7 +29,7 @@ class ServiceSettings(Settings):
     """Pages of other origins that may call the service, as `https://refine.example.org`."""
     wait: Seconds = 0.003
     """Seconds that a question waits for others to be answered with."""
-    most: Count = 64
+    most: Count = 32
     """Questions that are answered in one pass."""
     room: Count = 256
     """Questions that may wait; who comes when it is full is told to come again."""

@@ -116,6 +116,7 @@ class TestRemembering:
 
         class Blocks(Scores):
             def score_all(self, queries: Queries, among: Ints | None = None) -> torch.Tensor:
+                assert among is None
                 block = np.zeros((len(queries), 5), np.float32)
                 self.block = weakref.ref(block)
                 return torch.from_numpy(block)

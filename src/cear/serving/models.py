@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from cear.core.types import Split
 
@@ -158,6 +158,11 @@ class Relations(Shape):
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
+def _whole(value: object) -> object:
+    """A whole number, also where it is written as 253.0, which JSON holds for the same."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class Completing(Shape):
     """Which facts to look for."""
 
@@ -165,7 +170,7 @@ class Completing(Shape):
         None, min_length=1, max_length=500
     )
     """Only of these relations, by name or id."""
-    budget: int | None = Field(None, ge=1, le=10_000_000, strict=True)
+    budget: Annotated[int | None, BeforeValidator(_whole)] = Field(None, ge=1, le=10_000_000, strict=True)
     """Ask so many questions, the most promising first."""
     min_probability: float = Field(0.05, ge=0, le=1, strict=True)
     """Propose what is at least as probable."""

@@ -99,7 +99,9 @@ def _add_logs(routes: APIRouter, desk: Desk) -> None:
 
     @routes.post("/decisions/import")
     def take_in(
-        lines: Annotated[bytes, Body(media_type=LINES, description="Decisions as `GET /decisions` gives them.")],
+        lines: Annotated[
+            bytes, Body(min_length=1, media_type=LINES, description="Decisions as `GET /decisions` gives them.")
+        ],
     ) -> Imported:
         """Add the decisions of another log, each once; the last decision about a fact counts."""
         read = parse_log(lines.split(b"\n"), "the log")

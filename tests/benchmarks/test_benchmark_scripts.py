@@ -62,6 +62,26 @@ def test_what_a_long_line_takes_is_told(script: Any, tmp_path: Path) -> None:
     assert told["peak_bytes"] > told["bytes"]
 
 
+class TestServiceLoad:
+    """`benchmarks/service_load.py` and `api_cases.py`: an answer that is another question's is noticed."""
+
+    @staticmethod
+    def said(**probabilities: float | None) -> list[dict[str, Any]]:
+        return [{"id": id_, "probability": probability} for id_, probability in probabilities.items()]
+
+    def test_the_right_answers_are_those_of_the_question(self, script: Any) -> None:
+        question = script("service_load").Question({"relation": "r", "subject": "s"}, ("a", "b"), (0.0, 0.25))
+        assert question.is_answered_by(self.said(a=None, b=0.2501))
+        assert not question.is_answered_by(self.said(b=0.25, a=None)), "another order"
+        assert not question.is_answered_by(self.said(a=None, b=0.5)), "other probabilities"
+        assert not question.is_answered_by(self.said(a=None)), "too few"
+
+    def test_a_summary_without_failures_has_none(self, script: Any) -> None:
+        read = script("api_cases").read_summary
+        assert read("  Tested: 30\n  2734 generated, 2734 passed") == {"operations": 30, "cases": 2734, "failures": 0}
+        assert read("  2232 generated, 2 found 2 unique failures")["failures"] == 2
+
+
 def test_the_fastest_start_counts(script: Any) -> None:
     start_up = script("start_up")
     waited, worked = ([sys.executable, "-c", f"sum(range({n}))"] for n in (1, 20_000_000))

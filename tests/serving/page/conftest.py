@@ -138,7 +138,7 @@ def _free_port() -> int:
         return port
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop would stand in the way of tests that run their own
 def browser() -> Iterator[Browser]:
     """Chromium, the one that CEAR_CHROMIUM names or Debian's. Whoever names one must have it."""
     if not CHROMIUM.exists():

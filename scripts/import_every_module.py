@@ -14,7 +14,8 @@ from pkgutil import walk_packages
 
 import cear
 
-EXTRAS = {re.split(r"[^\w.-]", line)[0] for line in requires("cear") or [] if "extra ==" in line}
+DECLARED = (re.split(r"[^\w.-]", line)[0] for line in requires("cear") or [] if "extra ==" in line)
+EXTRAS = {name.replace("-", "_") for name in DECLARED}  # prometheus-client is imported as prometheus_client
 
 
 def main() -> int:

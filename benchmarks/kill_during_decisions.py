@@ -16,9 +16,6 @@ import argparse
 import json
 import random
 import shutil
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,12 +23,13 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from service_load import Server, serving
 
 from cear.core.files import write_json
 from cear.data import KnowledgeBase
@@ -43,38 +41,20 @@ from cear.serving.decisions import DECISIONS
 RECORD = Path("results/benchmarks/kill_during_decisions.json")
 PEOPLE, FACTS = 4, 200
 VERDICTS = ("accepted", "rejected", "skipped")
-PATIENCE = 120  # seconds that a service has to be ready
 
 Body = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Service:
-    """A served run: where it is, and the process that serves it."""
+    """A service that decisions are sent to."""
 
-    folder: Path
-    options: Sequence[str]
-    port: int
-
-    @contextmanager
-    def running(self) -> Iterator[subprocess.Popen[bytes]]:
-        """A process that serves, ready when the block begins, and gone after it."""
-        command = [sys.executable, "-c", "from cear.cli import main; main()", "serve", str(self.folder)]
-        with (self.folder / "service.log").open("ab") as output:
-            process = subprocess.Popen(
-                [*command, "--port", str(self.port), *self.options], stdout=output, stderr=output
-            )
-            try:
-                self._wait(process)
-                yield process
-            finally:
-                process.kill()
-                process.wait()
+    address: str
 
     def decide(self, body: Body) -> Decision | None:
         """The decision as the service acknowledges it; None if it does not answer, or not any more."""
         headers = {"Content-Type": "application/json", "X-Cear": "1"}
-        request = urllib.request.Request(self._at("/decisions"), json.dumps(body).encode(), headers)
+        request = urllib.request.Request(f"{self.address}/decisions", json.dumps(body).encode(), headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 return Decision(**json.loads(answer.read()))
@@ -82,19 +62,6 @@ class Service:
             sys.exit(f"The service refused a decision: {error.code}, {error.read().decode()}")
         except (OSError, ValueError):  # it was killed before or while it answered
             return None
-
-    def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and process.poll() is None:
-            try:
-                with urllib.request.urlopen(self._at("/ready"), timeout=5):
-                    return
-            except OSError:
-                time.sleep(0.05)
-        sys.exit(f"The service did not start:\n{(self.folder / 'service.log').read_text()}")
-
-    def _at(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
 
 
 @dataclass
@@ -104,10 +71,10 @@ class Trial:
     bodies: list[Body]
     acknowledged: dict[str, Decision] = field(default_factory=dict)
 
-    def send(self, service: Service, process: subprocess.Popen[bytes], kill_at: int | None) -> None:
+    def send(self, server: Server, kill_at: int | None = None) -> None:
         """Send what is not acknowledged, four at a time; the service is killed after so many acknowledgements."""
         waiting = [body for body in self.bodies if body["id"] not in self.acknowledged]
-        killed = threading.Event()
+        service, killed = Service(server.address), threading.Event()
 
         def one(body: Body) -> None:
             if killed.is_set():
@@ -117,7 +84,7 @@ class Trial:
                 self.acknowledged[kept.id] = kept
             if kill_at is not None and len(self.acknowledged) >= kill_at and not killed.is_set():
                 killed.set()
-                process.send_signal(signal.SIGKILL)
+                server.process.kill()
 
         with ThreadPoolExecutor(PEOPLE) as people:
             list(people.map(one, waiting))
@@ -156,30 +123,28 @@ def log_of(folder: Path) -> list[Decision]:
     return found
 
 
-def run_trials(service: Service, trials: list[Trial], rng: random.Random) -> list[dict[str, Any]]:
+def run_trials(folder: Path, options: Sequence[str], trials: list[Trial], rng: random.Random) -> list[dict[str, Any]]:
     """One kill a trial, then all that is left in peace; what each kill found and left."""
     told: list[dict[str, Any]] = []
     for number, trial in enumerate(trials, start=1):
         kill_at = rng.randint(1, FACTS - PEOPLE)
-        with service.running() as process:
-            trial.send(service, process, kill_at)
-        log = log_of(service.folder)
+        with serving(folder, *options) as server:
+            trial.send(server, kill_at)
+        log = log_of(folder)
         lost = [id_ for each in trials for id_ in each.lost(log)]
         told.append(
             {"killed_after": kill_at, "acknowledged": len(trial.acknowledged), "on_disk": len(log), "lost": lost}
         )
         print(f"kill {number}: {len(trial.acknowledged)} acknowledged, {len(lost)} lost", flush=True)
-    with service.running() as process:
+    with serving(folder, *options) as server:
         for trial in trials:
-            trial.send(service, process, None)
+            trial.send(server)
     return told
 
 
-def record(
-    service: Service, trials: list[Trial], kills: list[dict[str, Any]], kb: KnowledgeBase, seconds: float
-) -> Body:
+def record(folder: Path, trials: list[Trial], kills: list[dict[str, Any]], kb: KnowledgeBase, seconds: float) -> Body:
     """What was sent, what was lost, and where it comes from."""
-    log = log_of(service.folder)
+    log = log_of(folder)
     settings = {"kills": len(kills), "decisions": FACTS, "people": PEOPLE}
     provenance = Provenance.collect(config=settings, data=kb.name, digest=kb.digest, seconds=seconds)
     return {
@@ -193,14 +158,6 @@ def record(
         "each_kill": kills,
         "provenance": provenance.as_json(),
     }
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def parse() -> argparse.Namespace:
@@ -223,10 +180,9 @@ def main() -> None:
         folder = Path(place) / "run"
         shutil.copytree(options.run, folder, ignore=shutil.ignore_patterns(f"{DECISIONS}*"))
         where = [] if options.store is None else ["--store", str(options.store)]
-        service = Service(folder, where, free_port())
         trials = [Trial(bodies(names, number)) for number in range(options.kills)]
-        kills = run_trials(service, trials, random.Random(options.seed))
-        made = record(service, trials, kills, kb, time.perf_counter() - start)
+        kills = run_trials(folder, where, trials, random.Random(options.seed))
+        made = record(folder, trials, kills, kb, time.perf_counter() - start)
     write_json(options.out, made)
     print(
         f"{made['kills']} kills, {made['acknowledged_before_kills']} acknowledged, {made['lost']} lost; {options.out}"

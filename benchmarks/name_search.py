@@ -1,6 +1,6 @@
 """Names found while somebody types, among 2.5 million: milliseconds of every keystroke, and what the index costs.
 
-python benchmarks/name_search.py
+    python benchmarks/name_search.py
 
 The names are made up: one to four words, of which few are in many names and most are in few, as it is with real ones.
 Every third name is typed as it is, every third with two letters the wrong way round, every third with one missing.

@@ -90,10 +90,8 @@ class Server:
 
 @contextmanager
 def serving(run: Path, *options: str) -> Iterator[Server]:
-    """A server that is ready; it is stopped at the end."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    """A server that is ready; it is stopped at the end, if nobody has killed it before."""
+    port = free_port()
     command = [sys.executable, "-m", "cear", "serve", str(run), "--port", str(port), *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
     server = Server(process, f"http://127.0.0.1:{port}")
@@ -103,6 +101,14 @@ def serving(run: Path, *options: str) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 def wait_until_ready(server: Server, seconds: float = 300) -> None:

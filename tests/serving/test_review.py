@@ -49,7 +49,7 @@ def decisions(tmp_path: Path) -> Iterator[Decisions]:
 
 @pytest.fixture
 def queue(run: Any, decisions: Decisions) -> ReviewQueue:
-    made = ReviewQueue.of(run, decisions)
+    made = ReviewQueue(run, decisions)
     made.add(completion(*PROPOSED))
     return made
 
@@ -93,7 +93,7 @@ class TestWhatIsShown:
             queue.page(Wanted(relation="raod to"))
 
     def test_an_empty_queue_says_how_to_fill_it(self, run: Any, decisions: Decisions) -> None:
-        page = ReviewQueue.of(run, decisions).page(Wanted())
+        page = ReviewQueue(run, decisions).page(Wanted())
         assert (page.total, page.proposals) == (0, [])
         assert "cear complete" in page.note
 
@@ -137,7 +137,7 @@ class TestWhatComesIn:
         keep_proposals(run, completion(*PROPOSED))
         other = SimpleNamespace(folder=run.folder, kb=towns.with_facts({"train": towns.facts("train")[:5]}))
         with pytest.raises(MismatchError, match="another knowledge base"):
-            ReviewQueue.of(other, decisions)  # type: ignore[arg-type]
+            ReviewQueue(other, decisions)  # type: ignore[arg-type]
 
 
 class TestProgress:

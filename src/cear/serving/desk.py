@@ -50,7 +50,7 @@ class Desk:
     def of(cls, run: Run, settings: ServiceSettings | None = None) -> Self:
         """The desk of an opened run."""
         decisions = Decisions(run.folder / DECISIONS)
-        names, queue = NameSearch.of(run.kb), ReviewQueue.of(run, decisions)
+        names, queue = NameSearch.of(run.kb), ReviewQueue(run, decisions)
         return cls(run, names, queue, decisions, settings or ServiceSettings())
 
     def warm(self) -> None:

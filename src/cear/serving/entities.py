@@ -34,7 +34,7 @@ class Entities:
             raise UnknownName(f"No entity has the id {id_!r}. Look for it by its name: /entities?q=.")
         known = [(split, fact) for split in SPLITS for fact in _of(kb.facts(split), number)]
         return EntityPage(
-            entity=Described(id=id_, name=kb.entities.name(number), description=kb.entities.description(number)),
+            entity=Described.of(kb.entities, number, description=kb.entities.description(number)),
             facts=[KnownFact(**named_fact(kb, fact), split=split) for split, fact in known[:limit]],
             total=len(known),
             likely=self._queue.of_entity(id_, limit),
@@ -68,8 +68,7 @@ def kept_audit(run: Run) -> Audit | None:
 def named_fact(kb: KnowledgeBase, fact: Ints) -> dict[str, Named]:
     """A fact by the ids and names of its parts."""
     ends = {"subject": kb.entities, "relation": kb.relations, "object": kb.entities}
-    numbers = zip(ends.items(), fact.tolist(), strict=True)
-    return {end: Named(id=each.id(number), name=each.name(number)) for (end, each), number in numbers}
+    return {end: Named.of(each, number) for (end, each), number in zip(ends.items(), fact.tolist(), strict=True)}
 
 
 def _of(facts: Ints, number: int) -> Ints:

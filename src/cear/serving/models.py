@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from cear.core.types import Split
+from cear.data import Vocabulary
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -22,6 +23,11 @@ class Named(Shape):
 
     id: str = Field(examples=["Q90"])
     name: str = Field(examples=["Paris"])
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, number: int, **more: object) -> Self:
+        """That of a number."""
+        return cls(id=vocabulary.id(number), name=vocabulary.name(number), **more)
 
 
 class Described(Named):

@@ -44,18 +44,16 @@ class Wanted:
 
 
 class ReviewQueue:
-    """The proposals beside a run. What is completed or decided by anybody, in any process, is in the next answer."""
+    """The proposals beside a run; none until somebody completes it.
+
+    What is completed or decided by anybody, in any process, is in the next answer.
+    """
 
     def __init__(self, run: Run, decisions: Decisions) -> None:
         self._run, self._decisions = run, decisions
         self._turn = Lock()
         self._mark = _mark(run.folder / FILE)
         self._show(Sheet.read(run))
-
-    @classmethod
-    def of(cls, run: Run, decisions: Decisions) -> ReviewQueue:
-        """The queue of a run; empty until somebody completes it."""
-        return cls(run, decisions)
 
     def add(self, made: Completion) -> None:
         """Put what a completion proposes into the queue; it stays there when the service ends."""
@@ -109,8 +107,7 @@ class ReviewQueue:
             all_ = np.bincount(relation, minlength=kb.n_relations)
         order = [r for r in np.argsort(-is_open, kind="stable").tolist() if all_[r]]
         return [
-            RelationProgress(**_named(kb, "relation", r), open=int(is_open[r]), decided=int(all_[r] - is_open[r]))
-            for r in order
+            RelationProgress.of(kb.relations, r, open=int(is_open[r]), decided=int(all_[r] - is_open[r])) for r in order
         ]
 
     def _look(self) -> None:
@@ -179,11 +176,6 @@ def numbers_of(kb: KnowledgeBase, fact: Sequence[str]) -> tuple[int, int, int] |
     s, r, o = fact
     found = kb.entities.by_id.get(s), kb.relations.by_id.get(r), kb.entities.by_id.get(o)
     return None if None in found else found  # type: ignore[return-value]
-
-
-def _named(kb: KnowledgeBase, kind: Literal["entity", "relation"], number: int) -> dict[str, str]:
-    vocabulary = kb.relations if kind == "relation" else kb.entities
-    return {"id": vocabulary.id(number), "name": vocabulary.name(number)}
 
 
 def _mark(path: Path) -> tuple[int, int, int] | None:

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Body, Query, Request
 from pydantic import Field, StrictBool, create_model
 
 from cear.core.errors import CearError
-from cear.data import Vocabulary
 from cear.serving.answering import Question
 from cear.serving.connection import while_there
 from cear.serving.desk import Desk
@@ -97,14 +96,13 @@ def named(desk: Desk, question: Question) -> AskedFact:
     """A question with the ids and names that its texts mean."""
     kb = desk.run.kb
     ends = (
-        None if end is None else _of(kb.entities, desk.find_entity(end)) for end in (question.subject, question.object)
+        None if end is None else Named.of(kb.entities, desk.find_entity(end))
+        for end in (question.subject, question.object)
     )
     subject, object_ = ends
-    return AskedFact(subject=subject, relation=_of(kb.relations, kb.relations.find(question.relation)), object=object_)
-
-
-def _of(vocabulary: Vocabulary, number: int) -> Named:
-    return Named(id=vocabulary.id(number), name=vocabulary.name(number))
+    return AskedFact(
+        subject=subject, relation=Named.of(kb.relations, kb.relations.find(question.relation)), object=object_
+    )
 
 
 def _judged(row: dict[str, Any]) -> dict[str, Any]:

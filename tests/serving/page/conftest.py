@@ -18,7 +18,7 @@ pytest.importorskip("fastapi", reason="the service is an extra: pip install 'cea
 pytest.importorskip("playwright", reason="the page's tests need playwright: pip install 'cear[dev]'")
 
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect, sync_playwright
 
 from cear.serving.app import create_app
 from cear.serving.desk import Desk
@@ -42,6 +42,7 @@ CITIES = (
 LANDS = ("Avalon", "Brobdingnag", "Cimmeria", "Dinotopia", "Erewhon", "Freedonia")
 RELATIONS = ("born_in", "citizen_of", "knows", "lies_in", "seated_in", "speaks", "works_for")
 PATIENCE = 15_000  # milliseconds: the machine may be busy with other tests
+expect.set_options(timeout=PATIENCE)
 
 
 def name_of(id: str) -> str:

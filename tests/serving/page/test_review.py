@@ -26,6 +26,13 @@ def reviewing(open_page: OpenPage, service: Any, view: str = "#/review") -> Page
     return page
 
 
+def intercept(page: Page, decisions: Callable[[Any], Any]) -> None:
+    """Hand the decisions that the page sends to a function from now on."""
+    page.route("**/decisions", decisions)
+    page.reload()  # a document that was loaded before may still send its first requests past the route
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
+
+
 def test_ten_facts_are_reviewed_by_keyboard(service: Any, open_page: OpenPage) -> None:
     page = reviewing(open_page, service)
     first = facts(page)[:10]
@@ -158,7 +165,7 @@ def test_a_decision_whose_answer_was_lost_is_kept_once(service: Any, open_page: 
         lost.append(route.fetch().status)  # the service has kept it; the page never hears so
         return route.abort()
 
-    page.route("**/decisions", lose)
+    intercept(page, lose)
     page.keyboard.press("a")
     expect(page.locator("#how-far")).to_contain_text("1 accepted")
     assert lost == [201]
@@ -167,7 +174,7 @@ def test_a_decision_whose_answer_was_lost_is_kept_once(service: Any, open_page: 
 
 def test_what_waits_survives_a_reload(service: Any, open_page: OpenPage) -> None:
     page = reviewing(open_page, service)
-    page.route("**/decisions", lambda route: route.abort())
+    intercept(page, lambda route: route.abort())
     page.keyboard.press("a")
     expect(page.locator("#trouble")).to_contain_text("One decision waits")
     page.unroute("**/decisions")

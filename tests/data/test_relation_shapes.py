@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cear.data import cardinalities
+from cear.data import cardinalities, stands_turned
 from cear.data.relation_shapes import lookalikes, readable_from
 
 
@@ -62,3 +62,19 @@ def test_what_a_training_fact_gives_away() -> None:
     assert readable_from(asked, train, pairs, turned=True).tolist() == [[1, 1, 0], [3, 0, 2]]
     assert readable_from(asked, train, pairs, turned=False).tolist() == [[0, 1, 1]]
     assert readable_from(asked, train, (), turned=False).tolist() == []
+
+
+def test_a_fact_stands_turned_by_its_own_relation_or_by_an_inverse_one() -> None:
+    train = np.array([*_chain(0, 0, 10), *_chain(1, 0, 10, turned=True), *_chain(2, 0, 3), (8, 3, 9)])
+    asked = np.array(
+        [
+            (3, 2, 2),  # ⟨2, 2, 3⟩ is in train
+            (11, 0, 12),  # nobody knows these two
+            (9, 1, 8),  # ⟨8, 0, 9⟩ is in train, and 0 is the inverse of 1
+            (9, 2, 8),  # ⟨8, 0, 9⟩ is in train, but 0 is no inverse of 2
+            (0, 2, 1),  # in train as it is, not turned
+        ]
+    )
+    assert stands_turned(asked, train).tolist() == [True, False, True, False, False]
+    assert stands_turned(asked, train[:0]).tolist() == [False] * 5
+    assert stands_turned(asked[:0], train).tolist() == []

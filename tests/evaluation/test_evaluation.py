@@ -9,7 +9,7 @@ import torch
 from cear.core.errors import DataError, MismatchError
 from cear.core.types import Queries, Ranks
 from cear.data import KnowledgeBase
-from cear.evaluation import MRR, evaluate, measure
+from cear.evaluation import MRR, asking, evaluate, measure, valid_mrr
 from cear.evaluation.resampling import Clusters, bootstrap_means, percentiles
 
 MEASURES = ["mrr", "hits@1", "hits@3", "hits@10", "hits@50"]
@@ -127,6 +127,16 @@ def test_breakdown_by_cardinality_covers_every_query_once(random_kb, scorer_for)
     assert weighted / evaluation.facts == pytest.approx(evaluation.summary()["head"]["mrr"])
 
 
+def test_breakdown_by_inverse_tells_facts_that_stand_in_train_the_other_way_round(kb_of, scorer_for):
+    splits = {"train": np.array([[1, 0, 0], [2, 0, 3]]), "test": np.array([[0, 0, 1], [0, 0, 2]])}
+    evaluation = evaluate(scorer_for(kb := kb_of(splits, n_entities=4, n_relations=1)), kb, "test")
+    assert evaluation.inverse_known.tolist() == [True, False, True, False], "of both questions of each fact"
+    found = evaluation.by_inverse()
+    assert {name: values["queries"] for name, values in found.items()} == {"inverse in train": 2, "rest": 2}
+    mean = (found["inverse in train"]["mrr"] + found["rest"]["mrr"]) / 2
+    assert mean == pytest.approx(evaluation.summary()["both"]["mrr"])
+
+
 def test_cardinality_is_that_of_training_facts(kb_of, scorer_for):
     splits = {"train": np.array([[0, 0, 2], [1, 0, 2]]), "test": np.array([[3, 0, 2], [3, 1, 2]])}
     kb = kb_of(splits, n_entities=4, n_relations=2)
@@ -215,3 +225,23 @@ class TestRecall:
 def test_measure_of_the_ranks_is_the_summary(random_kb, scorer_for):
     evaluation = evaluate(scorer_for(kb := random_kb()), kb, "test")
     assert measure(evaluation.ranks, "expected", [MRR()])["mrr"] == evaluation.summary()["both"]["mrr"]
+
+
+def test_with_many_entities_a_sample_of_validation_chooses(
+    towns: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    class Watched:
+        n_entities = towns.n_entities
+
+        def score_all(self, queries: Queries) -> torch.Tensor:
+            asked.append(len(queries))
+            return torch.arange(float(self.n_entities)).expand(len(queries), -1)
+
+    everything = valid_mrr(towns)(Watched())
+    assert max(asked) == len(towns.queries("valid").distinct()[0])
+    asked.clear()
+    monkeypatch.setattr(asking, "_MOST_SCORES", 2 * 3 * towns.n_entities)
+    assert valid_mrr(towns)(Watched()) != everything
+    assert 4 <= max(asked) <= 6, "both questions of three facts"

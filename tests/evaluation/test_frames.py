@@ -80,9 +80,17 @@ def test_a_row_can_be_read_on_paper(kb_of, table_scorer):
         "fresh_above": 0,
         "fresh_tied": 0,
         "golds": [2],
+        "inverse_known": False,
     }
     assert frame.row(1, named=True)["relation_name"] == "r0", "the head of r0 is asked for with another number"
     assert frame["relation"].to_list() == [0, 1]
+
+
+def test_a_file_of_before_says_nothing_about_inverses(stage1, tmp_path):
+    write_ranks(tmp_path / "x.parquet", replace(stage1, inverse_known=None))
+    again = read_ranks(tmp_path / "x.parquet")
+    assert again.inverse_known is None
+    assert again.by_inverse() == {}
 
 
 def test_a_second_stage_has_columns_of_its_own(stage1, both_stages):

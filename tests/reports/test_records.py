@@ -25,6 +25,7 @@ def test_the_json_of_an_evaluation(evaluation, provenance, tmp_path):
     assert value["intervals"]["head"]["mrr"] == list(evaluation.intervals()["head"]["mrr"])
     assert value["recall"] == evaluation.recall()
     assert value["cardinality"] == evaluation.by_cardinality()
+    assert value["inverse"] == evaluation.by_inverse()
     assert value["leak"] == {"checked": 0, "marked": 0, "share": 0.0}
     assert (value["ties"], value["model"]) == ("expected", "complex")
     assert value["provenance"]["digest"] == "abc"

@@ -14,7 +14,7 @@ from cear.data.mentions import Mentions
 from cear.data.namesakes import find_entity, told_apart
 from cear.data.rdf_rules import RdfRules
 from cear.data.reading import load, read
-from cear.data.relation_shapes import CARDINALITIES, Cardinality, cardinalities
+from cear.data.relation_shapes import CARDINALITIES, Cardinality, cardinalities, stands_turned
 from cear.data.report import Reading, ReadReport
 from cear.data.sources import cache_root, is_here, is_named
 from cear.data.splitting import SplitConfig
@@ -57,6 +57,7 @@ __all__ = [
     "read_facts",
     "read_judged",
     "read_kept",
+    "stands_turned",
     "told_apart",
     "with_entities",
     "write_kept",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
 import polars as pl
 
-from cear.core.types import Ints
+from cear.core.types import Bools, Ints
 from cear.data.draft import FACT
 
 Cardinality = Literal["1-1", "1-n", "n-1", "n-n"]
@@ -64,6 +65,19 @@ def readable_from(asked: Ints, known: Ints, pairs: tuple[tuple[int, int], ...], 
     keys = ["subject", "other", "object"]
     given = mine.join(there.rename({"relation": "other"}), on=keys, how="semi")
     return given.select(FACT).unique().sort(FACT).to_numpy()
+
+
+def stands_turned(asked: Ints, known: Ints) -> Bools:
+    """Whether known facts have each asked one the other way round, (fact,): ⟨o, r', s⟩, r' being r or its inverse."""
+    rows = pl.DataFrame(asked, schema=dict.fromkeys(FACT, pl.Int64)).with_row_index()
+    near = known[np.isin(known[:, 0], asked[:, 2])]  # a small part of a large knowledge base
+    met = rows.join(turned_round(_frame(near)), on=["subject", "object"], suffix="_there")
+    alike = lookalikes(known[np.isin(known[:, 1], [*met["relation"], *met["relation_there"]])])
+    inverses = {*alike.inverses, *(pair[::-1] for pair in alike.inverses)}
+    pairs = met.select("index", "relation", "relation_there").iter_rows()
+    found = np.zeros(len(asked), np.bool_)
+    found[[row for row, here, there in pairs if here == there or (here, there) in inverses]] = True
+    return found
 
 
 def turned_round(facts: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from cear.evaluation.by_relation import by_relation
 from cear.evaluation.calibration import Calibration, ReliabilityBin, calibration_by_relation, wilson_interval
 from cear.evaluation.clusters import ByCluster, EntityClusters, Filter, ranked_clusters
 from cear.evaluation.completion import PRECISIONS, TOPS, CompletionSummary, Proposed, Top
-from cear.evaluation.evaluation import Evaluation, Intervals, Summary
+from cear.evaluation.evaluation import INVERSE, REST, Evaluation, Intervals, Summary
 from cear.evaluation.frames import about, from_frame, read_ranks, to_frame, write_ranks
 from cear.evaluation.judged import Judgement, average_precision, best_threshold, roc_auc
 from cear.evaluation.leaks import LeakReport, find_equal_score_leak, refuse_leaks
@@ -15,8 +15,10 @@ from cear.evaluation.scores import ScoresEntities, checked_scores
 from cear.evaluation.significance import Difference, compare, compare_seeds
 
 __all__ = [
+    "INVERSE",
     "MRR",
     "PRECISIONS",
+    "REST",
     "STANDARD",
     "TOPS",
     "Asked",

@@ -16,6 +16,7 @@ from cear.evaluation.measures import STANDARD, Hits, Measure, Values, measure
 from cear.evaluation.resampling import Clusters, bootstrap_means, percentiles
 
 UNSEEN = "unseen"  # the cardinality of a relation that no training fact has
+INVERSE, REST = "inverse in train", "rest"  # facts that stand in train the other way round, and all others
 
 Labels = npt.NDArray[np.str_]
 Summary = dict[str, dict[str, float]]
@@ -52,6 +53,8 @@ class Evaluation:
     """The user's names of the relations asked for, by number."""
     protocol: Protocol = "ours"
     """How `ranks` are counted."""
+    inverse_known: Bools | None = None
+    """Whether train has the fact of each query the other way round, (query,); files of before do not say."""
 
     def __post_init__(self) -> None:
         parts = (self.gold, self.golds, self.asks_head, self.cardinality, self.ranks, self.retrieved, self.fresh)
@@ -98,6 +101,15 @@ class Evaluation:
         sides = self._sides()
         return {side: self._by_cardinality(sides[side]) for side in SIDES}
 
+    def by_inverse(self) -> dict[str, dict[str, float]]:
+        """The standard measures where train has the fact the other way round, for a rule to read off, and elsewhere."""
+        return self._by_group(self.inverse_groups())
+
+    def inverse_groups(self) -> dict[str, Bools]:
+        """Which queries are of facts that train has the other way round, and the rest; nothing if that is not said."""
+        known = self.inverse_known
+        return {} if known is None else {INVERSE: known, REST: ~known}
+
     def recall(self, ks: Sequence[int] = (1, 10, 40, 100)) -> dict[str, dict[str, float]]:
         """The share of golds within the first k, known answers "kept" or other training answers "dropped".
 
@@ -122,9 +134,12 @@ class Evaluation:
         return {"both": np.ones_like(self.asks_head), "head": self.asks_head, "tail": ~self.asks_head}
 
     def _by_cardinality(self, side: Bools) -> dict[str, dict[str, float]]:
-        chosen = {label: side & (self.cardinality == label) for label in (*CARDINALITIES, UNSEEN)}
+        return self._by_group({label: side & (self.cardinality == label) for label in (*CARDINALITIES, UNSEEN)})
+
+    def _by_group(self, groups: Mapping[str, Bools]) -> dict[str, dict[str, float]]:
+        """The standard measures and the number of queries of each group that occurs."""
         return {
             label: {"queries": int(which.sum()), **measure(self.ranks[which], self.ties)}
-            for label, which in chosen.items()
+            for label, which in groups.items()
             if which.any()
         }

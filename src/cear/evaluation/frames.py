@@ -15,7 +15,7 @@ from cear.core.errors import DataError, MismatchError
 from cear.core.files import replacing
 from cear.core.reading import in_words, reading, unreadable
 from cear.core.tables import read_table, read_words
-from cear.core.types import Ints, Queries, Ragged, Ranks
+from cear.core.types import Bools, Ints, Queries, Ragged, Ranks
 from cear.evaluation.evaluation import Evaluation
 from cear.evaluation.leaks import LeakReport
 
@@ -26,8 +26,9 @@ def to_frame(evaluation: Evaluation) -> pl.DataFrame:
     """One row per query: what is asked, of which relation, the gold, and its ranks under each filter.
 
     `above` and `tied` are the filtered rank, `retrieved_*` and `fresh_*` those of Stage 1 as retrieved and without
-    training answers. After re-ranking, `stage1_*` is the filtered rank before it, `listed` whether the list has the
-    gold. A relation r + R asks for the head of relation r; `golds` holds all mentions of the gold.
+    training answers; `inverse_known` says whether train has the fact the other way round. After re-ranking, `stage1_*`
+    is the filtered rank before it, `listed` whether the list has the gold. A relation r + R asks for the head of
+    relation r; `golds` holds all mentions of the gold.
     """
     before = evaluation.before
     if before is not None:
@@ -45,6 +46,7 @@ def to_frame(evaluation: Evaluation) -> pl.DataFrame:
         **{f"{prefix}tied": each.tied for prefix, each in ranks.items()},
         "golds": _lists(evaluation.golds),
     }
+    columns |= {} if evaluation.inverse_known is None else {"inverse_known": evaluation.inverse_known}
     columns |= {} if evaluation.listed is None else {"listed": evaluation.listed}
     return pl.DataFrame(columns, schema_overrides={"relation_name": pl.String()})
 
@@ -81,8 +83,9 @@ def from_frame(frame: pl.DataFrame, whole: Mapping[str, Any]) -> Evaluation:
         seconds=whole["seconds"],
         relations=_relations(frame),
         protocol=whole.get("protocol", "ours"),
+        inverse_known=_if_there(frame, "inverse_known"),
     )
-    listed = frame["listed"].to_numpy() if "listed" in frame.columns else None
+    listed = _if_there(frame, "listed")
     if whole["stage1_seconds"] is None:
         return replace(first, listed=listed)
     before = replace(first, ranks=_ranks(frame, "stage1_"), seconds=whole["stage1_seconds"])
@@ -135,6 +138,10 @@ def _relations(frame: pl.DataFrame) -> dict[int, str]:
     """The names of relations by number; the first half of the rows asks for tails."""
     names = frame.head(len(frame) // 2).select("relation", "relation_name").drop_nulls().unique(maintain_order=True)
     return dict(names.iter_rows())
+
+
+def _if_there(frame: pl.DataFrame, column: str) -> Bools | None:
+    return frame[column].to_numpy() if column in frame.columns else None
 
 
 def _ranks(frame: pl.DataFrame, prefix: str) -> Ranks:

@@ -42,12 +42,19 @@ class Comparison:
     sides: tuple[Group, ...]
     """Both, head, tail."""
     cardinalities: tuple[Group, ...]
+    inverses: tuple[Group, ...]
+    """Facts that stand in train the other way round, and the rest; none where ranks do not say it."""
     relations: tuple[Group, ...]
     """The one with the largest total change of the reciprocal rank first."""
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as a value of JSON."""
-        parts = {"sides": self.sides, "cardinalities": self.cardinalities, "relations": self.relations}
+        parts = {
+            "sides": self.sides,
+            "cardinalities": self.cardinalities,
+            "inverses": self.inverses,
+            "relations": self.relations,
+        }
         return {name: [group.as_json() for group in groups] for name, groups in parts.items()}
 
 
@@ -62,6 +69,9 @@ def compare_groups(first: Evaluation, second: Evaluation, *, relations: int = 10
             _group("tail", first, second, ~head),
         ),
         cardinalities=tuple(_group(kind, first, second, first.cardinality == kind) for kind in kinds),
+        inverses=tuple(
+            _group(name, first, second, which) for name, which in first.inverse_groups().items() if which.any()
+        ),
         relations=tuple(
             _group(first.relations.get(each, str(each)), first, second, first.asked_relations == each)
             for each in _most_changed(first, second)[:relations]
@@ -115,7 +125,7 @@ def comparison_table(comparison: Comparison, first: str, second: str) -> Table:
     table.add_column("")
     for heading in ("n", "A", "B", "B - A", "95 % interval", "p"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for groups in (comparison.sides, comparison.cardinalities, comparison.relations):
+    for groups in (comparison.sides, comparison.cardinalities, comparison.inverses, comparison.relations):
         for group in groups:
             _add_rows(table, group)
         table.add_section()
@@ -131,5 +141,6 @@ def _add_rows(table: Table, group: Group) -> None:
 
 
 def _caption(comparison: Comparison) -> str:
-    count = sum(map(len, (comparison.sides, comparison.cardinalities, comparison.relations)))
+    parts = (comparison.sides, comparison.cardinalities, comparison.inverses, comparison.relations)
+    count = sum(map(len, parts))
     return f"paired by distinct query; p not corrected for the {count} comparisons of each measure"

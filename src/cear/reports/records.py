@@ -30,6 +30,8 @@ class Record:
     stage1: Summary
     intervals: Intervals
     cardinality: Mapping[str, Any]
+    inverse: Mapping[str, Any]
+    """Measures on facts that stand in train the other way round, and on the rest."""
     recall: Mapping[str, Any]
     leak: Mapping[str, Any]
     provenance: Provenance
@@ -38,7 +40,7 @@ class Record:
     stage2: Summary | None = None
     """After re-ranking, where there is a second stage."""
     reranking: Mapping[str, Any] = field(default_factory=dict)
-    """What a second stage changes: intervals, cardinality, paired difference, confusion."""
+    """What a second stage changes: intervals, cardinality, inverses, paired difference, confusion."""
     target: Mapping[str, float] = field(default_factory=dict)
     """What both sides together were meant to reach, by measure."""
     completion: Mapping[str, Any] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class Record:
             stage1=evaluation.summary(),
             intervals=evaluation.intervals(),
             cardinality=evaluation.by_cardinality(),
+            inverse=evaluation.by_inverse(),
             recall=evaluation.recall(),
             leak={"checked": leak.checked, "marked": leak.marked, "share": leak.share},
             provenance=provenance,
@@ -94,6 +97,7 @@ class Record:
             "ties",
             "intervals",
             "cardinality",
+            "inverse",
             "recall",
             "leak",
         )
@@ -109,6 +113,7 @@ def _reranking(before: Evaluation, after: Evaluation) -> dict[str, Any]:
     return {
         "intervals": after.intervals(),
         "cardinality": after.by_cardinality(),
+        "inverse": after.by_inverse(),
         "difference": {
             name: {"difference": each.difference, **asdict(each)} for name, each in compare(before, after).items()
         },

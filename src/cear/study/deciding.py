@@ -11,7 +11,7 @@ import numpy as np
 
 from cear.core.types import Bools
 from cear.data import CARDINALITIES
-from cear.evaluation import Evaluation, compare
+from cear.evaluation import INVERSE, REST, Evaluation, compare
 from cear.reports import Column, Entry, Row, Table, open_ranks
 from cear.study.cells import Cell
 from cear.study.published import FB, WN
@@ -78,7 +78,11 @@ def groups_table(records: Records) -> Table:
 
 
 def _group_names() -> list[str]:
-    return [*(f"relation {kind}" for kind in CARDINALITIES), *(f"rank {name} by Stage 1" for name in RANKS)]
+    return [
+        *(f"relation {kind}" for kind in CARDINALITIES),
+        *(INVERSE, REST),
+        *(f"rank {name} by Stage 1" for name in RANKS),
+    ]
 
 
 def _gains_by_group(found: Found) -> dict[str, Entry]:
@@ -98,7 +102,7 @@ def _gains(record: Path, link: str) -> tuple[tuple[str, Entry], ...]:
 def _groups(after: Evaluation) -> dict[str, Bools]:
     assert after.before is not None
     first = after.before.ranks.under(after.ties)
-    groups = {f"relation {kind}": after.cardinality == kind for kind in CARDINALITIES}
+    groups = {f"relation {kind}": after.cardinality == kind for kind in CARDINALITIES} | after.inverse_groups()
     return groups | {
         f"rank {name} by Stage 1": (first >= low) & (first < high + 1) for name, (low, high) in RANKS.items()
     }

@@ -7,7 +7,7 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -115,6 +115,80 @@ class TestStore:
         path.with_name("seal.json").unlink()  # as a version before ours left it
         Store(store.folder, context=HERE).get(step("a", calls=calls))
         assert calls == ["a", "a"]
+
+
+class TestPieces:
+    """Work that falls into pieces: each is kept as soon as it is made, and in the end there is only the whole."""
+
+    @staticmethod
+    def whole(calls: list[str], store: Store, fail: bool = False) -> Step:
+        pieces = [step(name, calls=calls) for name in ("one", "two")]
+
+        def join(folder: Path) -> None:
+            calls.append("joined")
+            if fail:
+                raise KeyboardInterrupt
+            (folder / "text").write_text("+".join((store.get(each) / "text").read_text() for each in pieces))
+
+        return Step("whole", "kind", {"text": "whole"}, join, pieces=lambda: pieces)
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return Store(tmp_path / "store", context=HERE)
+
+    def test_are_made_first_and_gone_when_they_are_joined(self, store: Store) -> None:
+        calls: list[str] = []
+        made = self.whole(calls, store)
+        assert (store.get(made) / "text").read_text() == "one+two"
+        assert calls == ["one", "two", "joined"]
+        assert [path.name for path in store.folder.glob("kind/*/")] == [made.key[:32]]
+        assert store.report(made).spent.seconds >= 0
+
+    def test_are_not_made_again_after_an_interruption(self, store: Store) -> None:
+        calls: list[str] = []
+        with pytest.raises(KeyboardInterrupt):
+            store.get(self.whole(calls, store, fail=True))
+        store.get(self.whole(calls, store))
+        assert calls == ["one", "two", "joined", "joined"]
+
+    def test_decide_no_key(self, store: Store) -> None:
+        assert self.whole([], store).key == Step("whole", "kind", {"text": "whole"}, writes("whole")).key
+
+
+class TestExecutor:
+    """Somebody else who makes steps: what he has made is used, and what he has not is made here."""
+
+    class Other:
+        def __init__(self) -> None:
+            self.asked: list[list[str]] = []
+
+        def make(self, steps: Sequence[Step], store: Store) -> None:
+            self.asked.append([each.name for each in steps])
+            for each in steps:
+                Store(store.folder, context=HERE).get(each)
+                assert store.was_made(each)
+
+    def test_is_asked_for_what_is_missing_all_at_once(self, tmp_path: Path) -> None:
+        other, calls = self.Other(), list[str]()
+        store = Store(tmp_path, context=HERE, executor=other)
+        store.get(step("there", calls=calls))
+        store.get_all([step(name, calls=calls) for name in ("there", "a", "b")])
+        store.get(step("a", calls=calls))
+        assert other.asked == [["there"], ["a", "b"]]
+        assert calls == ["there", "a", "b"]
+
+    def test_what_he_has_made_for_this_run_is_not_reused(self, tmp_path: Path) -> None:
+        store = Store(tmp_path, context=HERE, executor=self.Other())
+        store.get(step("a"))
+        assert not store.report(step("a")).reused
+        assert Store(tmp_path, context=HERE).report(step("a")).reused
+
+    def test_a_damaged_step_is_made_again_by_him(self, tmp_path: Path) -> None:
+        other = self.Other()
+        (Store(tmp_path, context=HERE).get(step("a")) / "text").write_text("damaged")
+        folder = Store(tmp_path, context=HERE, executor=other).get(step("a"))
+        assert (folder / "text").read_text() == "a"
+        assert other.asked == [["a"]]
 
 
 class TestWhatItCost:

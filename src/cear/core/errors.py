@@ -36,6 +36,14 @@ class OutOfTime(CearError):
     """The time that was given is over; all work is saved, and the same call goes on."""
 
 
+class ClusterError(CearError):
+    """Machines that should make steps are not there, too small, or lost too often; what is made is kept."""
+
+
+class StoreError(CearError):
+    """A store that machines share cannot be reached, or refuses; what is made is kept on this machine."""
+
+
 class TooSlow(CearError):
     """Work that would take longer than anybody has agreed to; nothing of it was done."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -40,6 +41,16 @@ def checkout() -> tuple[str | None, bool | None]:
         return None, None
     changed = _git("status", "--porcelain", "--", ".")
     return _git("rev-parse", "HEAD"), None if changed is None else bool(changed)
+
+
+@cache
+def code_digest() -> str:
+    """A hash of the package's own files as they are now, whether a commit has them or not, computed once."""
+    folder, found = Path(cear.__file__).parent, hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        for part in (path.relative_to(folder).as_posix().encode(), path.read_bytes()):
+            found.update(len(part).to_bytes(8, "big") + part)
+    return found.hexdigest()
 
 
 def changed_since(commit: str) -> bool | None:

@@ -59,6 +59,18 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
     return tensors, words
 
 
+def map_tensors(path: Path) -> Tensors:
+    """The tensors of a file, mapped into memory: what is not looked at is not read, so no sum is compared.
+
+    For files that have been checked already, as those of a store are, and are larger than what is wanted of them.
+    """
+    try:
+        with reading(path), safe_open(path, framework="pt") as file:
+            return Tensors(path, {key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118 - not a mapping
+    except SafetensorError as error:
+        raise unreadable(path, in_words(error)) from error
+
+
 def load_state(model: nn.Module, tensors: Tensors) -> None:
     """Put the weights of a file into a model; those of another model are a `DataError`."""
     with reading(tensors.path):

@@ -139,6 +139,11 @@ class Candidates:
     def __getitem__(self, which: slice | Ints | Bools) -> Candidates:
         return Candidates(self.entities[which], self.scores[which])
 
+    @classmethod
+    def concat(cls, parts: Sequence[Candidates]) -> Candidates:
+        """The lists of several blocks of queries, one after the other."""
+        return cls(*(np.concatenate([getattr(part, column) for part in parts]) for column in ("entities", "scores")))
+
     @property
     def k(self) -> int:
         """The length of each list."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cear.core.errors import DataError
 from cear.core.files import read_json
+from cear.core.names import identifier
 from cear.core.seals import flaw_of
 from cear.steps.step import SCHEMA, Step, StepReport
 
@@ -21,7 +22,14 @@ class Kept:
     report: StepReport | None = None
     """None where there is no such step, or a damaged one."""
     flaw: str | None = None
-    """What is damaged of its report, in words."""
+    """What is damaged of its report, or of any file where all were looked at, in words."""
+    address: str | None = None
+    """Where the copy that is damaged is kept, if that is not this place."""
+
+
+def name_of(step: Step) -> str:
+    """The name of a step in any store; its kind, which a plug-in may have named, becomes part of a path."""
+    return f"{identifier(step.kind, 'kind of step')}/{step.key[:32]}"
 
 
 def look(place: Path, step: Step) -> Kept:

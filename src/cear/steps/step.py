@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from cear.core.records import from_json
 from cear.steps.meter import Spent
 
 SCHEMA = 1  # of a step's folder; one of another schema is made again
+GIB = 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +33,24 @@ class Step:
     together: bool = False
     """Whether all processes of a data-parallel run work on it; of other steps one makes it, and the others wait."""
 
+    shared: bool = False
+    """Whether it gains from processes that work on it together: their messages are small beside the work of a batch."""
     on_cpu: bool = False
     """Whether it is computed on the CPU whatever the device of the run."""
+    memory: int = GIB
+    """About how many bytes it takes to make: whoever places steps on machines counts on so much."""
+    pieces: Callable[[], Sequence[Step]] | None = None
+    """The pieces that its work falls into, known once its inputs are there. They are made first, in any order and by
+    anybody, `make` joins them, and then they are gone; how work is cut decides no result, so no key has them."""
 
     @cached_property
     def key(self) -> str:
         """A hash of kind, settings and the keys of the inputs."""
         return content_key(SCHEMA, self.kind, self.settings, [each.key for each in self.inputs])
+
+    def cut(self) -> Sequence[Step]:
+        """Its pieces; none where its work is one."""
+        return () if self.pieces is None else self.pieces()
 
     def chain(self) -> list[Step]:
         """The step and everything before it, each once, inputs first."""

@@ -97,13 +97,14 @@ def test_it_is_the_full_sort_for_any_block(
 
 @given(st.integers(1, 6), st.integers(1, 12), st.integers(1, 12))
 @settings(max_examples=30, deadline=None)
-def test_with_ties_the_scores_are_those_of_the_full_sort(values: int, k: int, columns: int) -> None:
+def test_of_equal_scores_the_lower_number_is_first(values: int, k: int, columns: int) -> None:
     table = torch.from_numpy(np.random.default_rng(values).integers(0, values, (12, 12)).astype(np.float32))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "_block_shape", lambda *_, **__: (5, columns))
         found = top_k(TableScorer(table), ask_all(12), k)
-    assert np.array_equal(found.scores, brute_force(table, k)[1])
-    assert all(len(set(row)) == k for row in found.entities.tolist()), "nobody twice"
+    entities, scores = brute_force(table, k)
+    assert np.array_equal(found.scores, scores)
+    assert found.entities.tolist() == entities
     assert np.array_equal(np.take_along_axis(table.numpy(), found.entities, axis=1), found.scores)
 
 
@@ -224,6 +225,10 @@ class TestMemory:
         assert search._block_shape(5000, 100_000, 256, in_pieces=False) == (671, 100_000)
         assert search._block_shape(5000, 100_000, 256, in_pieces=True) == (1024, 4096)
         assert search._block_shape(5000, 14_541, 256, in_pieces=True) == (4615, 14_541)
+
+    @pytest.mark.parametrize("n_entities", [1000, 100_000, 2_000_000])
+    def test_which_entities_are_multiplied_together_does_not_depend_on_the_queries(self, n_entities: int) -> None:
+        assert len({search.product_shape(n, n_entities)[1] for n in (1, 10, 1024, 50_000)}) == 1
 
     def test_the_scorer_is_never_asked_for_more(self) -> None:
         scorer = TableScorer(distinct_scores(600, 0))

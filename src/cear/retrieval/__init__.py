@@ -14,12 +14,24 @@ from cear.retrieval.embeddings import (
     EmbeddingConfig,
     Embeddings,
     LstmConfig,
+    MappedRows,
     RowsConfig,
     RowsEmbeddings,
     TextProjectionConfig,
     Vectors,
 )
-from cear.retrieval.extreme_text import ExtremeText, ExtremeTextConfig, SideTraining, TreeSettings, train_extreme_text
+from cear.retrieval.extreme_text import (
+    ExtremeText,
+    ExtremeTextConfig,
+    SideInParts,
+    SidePart,
+    SideTraining,
+    TreeSettings,
+    closed_nodes,
+    map_side,
+    side_file,
+    train_extreme_text,
+)
 from cear.retrieval.gradient import GradientConfig
 from cear.retrieval.imported import ImportedConfig, write_scorer
 from cear.retrieval.kg_bert import (
@@ -41,6 +53,7 @@ from cear.retrieval.kg_bert import (
 )
 from cear.retrieval.listed import ListedRetriever, ListsConfig, Rankings, encoded_id, is_parquet, read_rankings
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
+from cear.retrieval.parts import EntityPart, InParts, Pending, slices_of
 from cear.retrieval.pykeen_weights import export_pykeen, has_pykeen_model
 from cear.retrieval.retriever import (
     Fitted,
@@ -94,6 +107,7 @@ __all__ = [
     "DrawnCandidates",
     "EmbeddingConfig",
     "Embeddings",
+    "EntityPart",
     "ExtremeText",
     "ExtremeTextConfig",
     "FactForms",
@@ -103,6 +117,7 @@ __all__ = [
     "GivesReasons",
     "GradientConfig",
     "ImportedConfig",
+    "InParts",
     "JudgedFacts",
     "KgBert",
     "KgBertConfig",
@@ -110,7 +125,9 @@ __all__ = [
     "ListsConfig",
     "Loss",
     "LstmConfig",
+    "MappedRows",
     "NewcomersBehind",
+    "Pending",
     "Rankings",
     "RelationPredictionConfig",
     "RelationPredictor",
@@ -127,6 +144,8 @@ __all__ = [
     "Scorer",
     "SearchesItself",
     "SelfAdversarialLoss",
+    "SideInParts",
+    "SidePart",
     "SideTraining",
     "SlowToRank",
     "SoftmaxLoss",
@@ -141,6 +160,7 @@ __all__ = [
     "best_of",
     "candidate_scores",
     "choose_threshold",
+    "closed_nodes",
     "corrupted_facts",
     "draw_training",
     "encoded_id",
@@ -151,9 +171,12 @@ __all__ = [
     "learn_rules",
     "learned",
     "load_rules",
+    "map_side",
     "read_judged",
     "read_rankings",
     "save_rules",
+    "side_file",
+    "slices_of",
     "top_k",
     "train_extreme_text",
     "with_new_entities",

@@ -16,10 +16,13 @@ from cear.core.tensors import read_tensors
 from cear.core.types import NO_ENTITY, Bools, Candidates, Floats, Ints, Queries, Ragged, Side
 from cear.data import KnownAnswers
 from cear.retrieval.extreme_text.origin import Origin, refuse_others
+from cear.retrieval.extreme_text.parts import SideInParts
 from cear.retrieval.extreme_text.plain import SideOnDevice
 from cear.retrieval.extreme_text.side import SideModel
 
 _BLOCK = 1024  # queries between two steps of a progress bar
+
+AnySide = SideModel | SideOnDevice | SideInParts
 
 
 def side_file(folder: Path, side: Side) -> Path:
@@ -34,15 +37,17 @@ def _load_side(path: Path, origin: Origin) -> SideModel:
         return SideModel.from_tensors(tensors)
 
 
-def _on(side: SideModel, device: torch.device) -> SideModel | SideOnDevice:
-    """The model of a side as this device computes it."""
-    return side if runs_kernels(device) else SideOnDevice(side, device)
+def _on(side: SideModel | SideInParts, device: torch.device) -> AnySide:
+    """The model of a side as this device computes it; parts compute where they are."""
+    return side if isinstance(side, SideInParts) or runs_kernels(device) else SideOnDevice(side, device)
 
 
 class ExtremeText:
     """Ranks all entities by log P(answer | words of the query); heads and tails have a model each."""
 
-    def __init__(self, *, tail: SideModel, head: SideModel, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self, *, tail: SideModel | SideInParts, head: SideModel | SideInParts, device: torch.device | str = "cpu"
+    ) -> None:
         self.device = torch.device(device)
         self.n_entities = tail.tree.n_labels
         self.n_relations = len(tail.texts.frequent)
@@ -99,7 +104,7 @@ class ExtremeText:
             found = model.top_k(asked.entity, asked.relation % self.n_relations, k, known)
             entities[which], scores[which] = found.entities, found.scores
 
-    def _by_side(self, queries: Queries) -> list[tuple[SideModel | SideOnDevice, Bools]]:
+    def _by_side(self, queries: Queries) -> list[tuple[AnySide, Bools]]:
         """The model of each side, and which queries are for it."""
         asks_head = queries.relation >= self.n_relations
         return list(zip(self._sides, (~asks_head, asks_head), strict=True))

@@ -23,10 +23,12 @@ def pool_all(rows, texts, features):  # pragma: no cover
 
 
 @fast
-def best_first(rows, texts, tree, weights, known, entities, scores):  # pragma: no cover
+def best_first(rows, texts, tree, weights, closed, known, entities, scores):  # pragma: no cover
     """Fill `entities` with the most probable labels, those in `known` (ascending) left out, and `scores` with log P.
 
-    P only falls on the way down, so a leaf that is the best of all open nodes is the best of all leaves left.
+    P only falls on the way down, so a leaf that is the best of all open nodes is the best of all leaves left. Of equal
+    leaves the one with the lower node is first. What is below the nodes that are `closed`, (node,) or the first of
+    them, is not looked at.
     """
     ids, shares = bag(rows, texts)
     vector = np.empty(weights.features.shape[1], np.float32)
@@ -40,12 +42,19 @@ def best_first(rows, texts, tree, weights, known, entities, scores):  # pragma: 
             first, row, n = tree.first[node], tree.row[node], tree.children[node]
             for i in range(n if n > 2 else 1):
                 z = logit(row + i, vector, ids, shares, weights)
-                heapq.heappush(open_nodes, (cost - log_sigmoid(z), first + i))
-            if n == 2:
+                if is_open(first + i, closed):
+                    heapq.heappush(open_nodes, (cost - log_sigmoid(z), first + i))
+            if n == 2 and is_open(first + 1, closed):
                 heapq.heappush(open_nodes, (cost - log_sigmoid(-z), first + 1))
         elif not stands_in(label, known):
             entities[found], scores[found] = label, -cost
             found += 1
+
+
+@fast
+def is_open(node, closed):  # pragma: no cover
+    """Whether a search may go below a node."""
+    return node >= len(closed) or not closed[node]
 
 
 @fast
@@ -56,11 +65,11 @@ def stands_in(label, known):  # pragma: no cover
 
 
 @fast_parallel
-def search(rows, texts, tree, weights, known_starts, known, entities, scores):  # pragma: no cover
+def search(rows, texts, tree, weights, closed, known_starts, known, entities, scores):  # pragma: no cover
     """The best labels of each query into `entities` and `scores`, (query, k)."""
     for i in numba.prange(len(rows)):
         drop = known[known_starts[i] : known_starts[i + 1]]
-        best_first(rows[i], texts, tree, weights, drop, entities[i], scores[i])
+        best_first(rows[i], texts, tree, weights, closed, drop, entities[i], scores[i])
 
 
 @fast_parallel

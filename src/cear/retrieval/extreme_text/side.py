@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 
 from cear.core.threads import torch_threads
-from cear.core.types import NO_ENTITY, Candidates, Ints, Ragged
+from cear.core.types import NO_ENTITY, Bools, Candidates, Ints, Ragged
 from cear.retrieval.extreme_text import searching
 from cear.retrieval.extreme_text.kernels import Texts, Weights
 from cear.retrieval.extreme_text.tree import LabelTree
 
 Vectors = npt.NDArray[np.float32]
+
+_NOTHING_CLOSED: Bools = np.zeros(0, bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +85,18 @@ class SideModel:
             )
         return torch.from_numpy(scores)
 
-    def top_k(self, entity: Ints, relation: Ints, k: int, known: Ragged) -> Candidates:
-        """The k most probable answers of each query but those known, best first, exactly."""
+    def top_k(self, entity: Ints, relation: Ints, k: int, known: Ragged, closed: Bools = _NOTHING_CLOSED) -> Candidates:
+        """The k most probable answers of each query but those known, best first, exactly.
+
+        Labels below the nodes that are `closed`, (node,) or the first of them, are left to others.
+        """
         rows, texts = self.texts.asked(entity, relation), self.texts.arrays
         entities = np.full((len(entity), k), NO_ENTITY)
         scores = np.full((len(entity), k), -np.inf, np.float32)
         with torch_threads():
-            searching.search(rows, texts, self.tree, self.weights, known.offsets, known.values, entities, scores)
+            searching.search(
+                rows, texts, self.tree, self.weights, closed, known.offsets, known.values, entities, scores
+            )
         return Candidates(entities, scores)
 
     def tensors(self) -> dict[str, Tensor]:

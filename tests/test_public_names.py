@@ -12,6 +12,7 @@ import cear
 ROOMS = (
     "candidates",
     "cli",
+    "cluster",
     "completion",
     "data",
     "evaluation",

@@ -45,6 +45,7 @@ _HOMES = {
 }
 _ROOMS = (
     "candidates",
+    "cluster",
     "completion",
     "core",
     "data",
@@ -62,6 +63,7 @@ _ROOMS = (
 
 if TYPE_CHECKING:
     from cear import candidates as candidates
+    from cear import cluster as cluster
     from cear import data as data
     from cear import evaluation as evaluation
     from cear import explaining as explaining

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,8 @@ import torch
 from cear.config import RunConfig
 from cear.core.context import HERE
 from cear.core.errors import MismatchError
-from cear.core.types import Queries
+from cear.core.files import write_json
+from cear.core.types import Candidates, Queries
 from cear.data import KnowledgeBase, load
 from cear.pipeline import open_run, run
 from cear.retrieval import ComplExConfig, SoftmaxLoss
@@ -315,3 +317,35 @@ class TestRaceOfEvaluations:
         assert record["queries"] == 40
         assert record["times_faster"] == min(record["times_faster_than_each"].values())
         assert [trial["batch"] for trial in record["batch_trials"]["pykeen_loop"]] == [8]
+
+
+class TestPartitionedSearch:
+    def test_lists_that_differ_in_a_bit_are_not_equal(self, script: Any) -> None:
+        equal = script("partitioned_search").equal
+        lists = Candidates(np.array([[3, 1]]), np.array([[0.5, 0.25]], np.float32))
+        nearly = np.nextafter(lists.scores, np.float32(1))
+        assert equal(lists, replace(lists))
+        assert not equal(lists, replace(lists, scores=nearly))
+        assert not equal(lists, replace(lists, entities=lists.entities[:, ::-1]))
+
+    def test_the_peak_of_a_process_is_known(self, script: Any) -> None:
+        assert script("partitioned_search").peak_of(os.getpid()) > 2**20
+
+
+class TestOlpbenchWhole:
+    def test_its_configuration_is_one_at_every_size(self, script: Any, tmp_path: Path) -> None:
+        config_of = script("olpbench_whole").config_of
+        small, full = (RunConfig.model_validate(config_of(tmp_path, scale, 1)) for scale in (0.001, 1.0))
+        assert small.stage1 == full.stage1
+        assert (full.candidates.k, full.candidates.queries) == (50, 1_000_000)
+        assert full.calibration is not None
+        assert full.calibration.questions == 20_000
+        assert small.candidates.queries == 2000
+
+    def test_steps_are_told_in_the_order_in_which_they_were_made(self, script: Any, tmp_path: Path) -> None:
+        for name, date in (("late", "2026-02"), ("early", "2026-01")):
+            report = {"name": name, "kind": "k", "date": date, "seconds": 1.0, "peak_bytes": 5}
+            write_json(tmp_path / "k" / name / "step.json", report)
+        steps = script("olpbench_whole").steps_of(tmp_path)
+        assert [each["name"] for each in steps] == ["early", "late"]
+        assert script("olpbench_whole").summary(steps, {})["seconds_of_all_steps"] == 2.0

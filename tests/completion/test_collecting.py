@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,18 @@ import pytest
 import torch
 
 from cear.candidates import Retrievers
-from cear.completion import PROPOSALS, Counts, Proposals, collect, collecting, fact_keys, judged, read_proposals
+from cear.completion import (
+    PROPOSALS,
+    Counts,
+    Proposals,
+    ask_part,
+    collecting,
+    fact_keys,
+    join_parts,
+    judged,
+    parts_of,
+    read_proposals,
+)
 from cear.core.context import HERE, Context, Deadline
 from cear.core.errors import OutOfTime
 from cear.core.types import Queries
@@ -42,8 +52,12 @@ def queries(towns: KnowledgeBase) -> Queries:
 
 
 def proposed(ranker: Ranker, queries: Queries, folder: Path, n: int = 3, context: Context = HERE) -> Proposals:
-    folder.mkdir(exist_ok=True)
-    collect(ranker, queries, n, Counts(ranker.kb), folder, context)
+    parts = parts_of(queries)
+    folders = [folder / str(part.start) for part in parts]
+    for part, place in zip(parts, folders, strict=True):
+        place.mkdir(parents=True, exist_ok=True)
+        ask_part(ranker, queries[part], n, place, context)
+    join_parts(queries, folders, len(ranker.retrievers.extra), Counts(ranker.kb), folder)
     return read_proposals(folder / PROPOSALS)
 
 
@@ -121,28 +135,6 @@ class TestCollect:
     ) -> None:
         order = np.random.default_rng(0).permutation(len(queries))
         assert_same(proposed(ranker, queries[order], tmp_path), found)
-
-    def test_a_kill_costs_a_part_and_changes_nothing(
-        self,
-        ranker: Ranker,
-        queries: Queries,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        stopping: Callable[[int], Any],
-    ) -> None:
-        monkeypatch.setattr(collecting, "_PART", 10)
-        proposed(ranker, queries, tmp_path / "whole")
-        with pytest.raises(KeyboardInterrupt):
-            proposed(ranker, queries, tmp_path / "killed", context=replace(HERE, progress=stopping(30)))
-        left = len([*(tmp_path / "killed").iterdir()])
-        asked = []
-        monkeypatch.setattr(Ranker, "read", lambda self, q, read=Ranker.read: asked.append(len(q)) or read(self, q))
-        proposed(ranker, queries, tmp_path / "killed")
-        assert left == 3
-        assert sum(asked) == len(queries) - 30, "what was kept is not asked again"
-        whole, killed = ((tmp_path / name / PROPOSALS).read_bytes() for name in ("whole", "killed"))
-        assert killed == whole
-        assert [path.name for path in (tmp_path / "killed").iterdir()] == [PROPOSALS]
 
     def test_without_time_it_stops_where_it_can_go_on(
         self, ranker: Ranker, queries: Queries, tmp_path: Path, found: Proposals

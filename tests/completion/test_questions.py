@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
-from cear.completion import Counts, Expectation, Questions, plausible
+from cear.completion import Counts, Expectation, Questions, plausible, questions
 from cear.core.types import Queries, Ragged
 from cear.data import KnowledgeBase, Types, Vocabulary
 
@@ -56,6 +56,14 @@ class TestPlausible:
     def test_it_sees_training_facts_alone(self) -> None:
         held_out = kb_of(valid=[[2, WORKS, FIRM], [4, BORN, OSLO]], test=[[3, WORKS, FIRM], [5, BORN, ROME]])
         assert asked(held_out, 0.1) == asked(kb_of(), 0.1)
+
+    def test_they_are_the_same_however_they_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        people = Types(("person",), Ragged.of([[0]] * 6 + [[]] * 5))
+        at_once = asked(kb_of(people), 0.1)
+        monkeypatch.setattr(questions, "_MOST_PAIRS", 1)
+        monkeypatch.setattr(questions, "_ENTITIES", 2)
+        assert asked(kb_of(people), 0.1) == at_once
+        assert set(asked(kb_of(people), 0.99)) == KNOWN, "no share of eleven entities is so large"
 
     def test_they_come_by_relation_and_entity(self) -> None:
         queries, _ = plausible(kb_of(), 0.4)

@@ -16,7 +16,8 @@ from cear.candidates import read_lists, write_lists
 from cear.config import RunConfig
 from cear.core.errors import ConfigError, DataError, MismatchError, OutOfTime
 from cear.evaluation import evaluate
-from cear.pipeline import Run, open_run, run
+from cear.pipeline import Run, lay_out, open_run, run
+from cear.pipeline.making import LISTS
 from cear.reranking import SequenceReranker
 from cear.retrieval import top_k
 from cear.steps import Step
@@ -196,6 +197,21 @@ class TestRun:
         assert np.array_equal(lists.queries.entity, queries.entity)
         assert np.array_equal(lists.candidates.entities, top_k(done.scorer, queries, 6).entities)
         assert set(done.ranker.fusion.weights) == {1.0}
+
+    def test_many_lists_are_made_in_pieces_and_are_the_same(
+        self, both: Run, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("cear.pipeline.plan.LISTS_AT_A_TIME", 3)
+        cut = lay_out(config, tmp_path / "cut", store=tmp_path / "store")
+        for (_, whole), (_, pieced) in zip(both.plan.training_lists, cut.training_lists, strict=True):
+            assert len(pieced.cut()) > 1
+            one, other = (
+                read_lists(plan.store.get(step) / LISTS, plan.kb) for plan, step in ((both.plan, whole), (cut, pieced))
+            )
+            assert np.array_equal(one.candidates.entities, other.candidates.entities)
+            assert np.allclose(one.candidates.scores, other.candidates.scores, atol=1e-6)
+            assert pieced.key == whole.key
+        assert not any((tmp_path / "store" / "some-lists").glob("*/")), "pieces that are joined are gone"
 
     def test_lists_of_your_own_are_learned_from(self, both: Run, config: RunConfig, tmp_path: Path) -> None:
         (_, step), *_ = both.plan.training_lists

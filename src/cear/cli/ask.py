@@ -35,7 +35,7 @@ def ask(
     new: Annotated[bool, typer.Option("--new", help="Leave out what the knowledge base already says.")] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Re-rank with 8-bit weights: faster, and a little off.")] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
     why: Annotated[bool, typer.Option("--why", help="Say why the first answers stand where they do.")] = False,
     new_entities: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Entities that the run has never seen, as JSON or YAML.")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from cear.cli.complete import write
 from cear.cli.console import console, loading, progress_bar, resumable
+from cear.cli.elsewhere import ON, elsewhere
 from cear.core.shown import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def audit(
     most: Annotated[int, typer.Option(min=1, help="How many facts, the least likely first.")] = 100,
     why: Annotated[bool, typer.Option("--why", help="Add a reason to every fact.")] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    on: Annotated[str | None, typer.Option(envvar="CEAR_ON", help=ON)] = None,
 ) -> None:
     """List the training facts that look wrong, each judged by models that never saw it.
 
@@ -40,7 +42,7 @@ def audit(
     if out is not None:
         refuse_format(out)
     with resumable():
-        finished = open_run(run, source=data, store=store, progress=progress_bar)
+        finished = open_run(run, source=data, store=store, on=elsewhere(on), progress=progress_bar)
         table = finished.audit(most, why=why, progress=progress_bar)
     console.print(audit_table(table))
     if out is not None:

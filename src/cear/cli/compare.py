@@ -20,7 +20,7 @@ def compare(
     """Say whether the second system is better than the first, and where.
 
     MRR and Hits@1 with their paired difference, its 95 % interval and p-value: on all queries, and by side,
-    cardinality and relation. Neither model nor data are needed, only the ranks that stand beside a record.
+    cardinality, inverse and relation. Neither model nor data are needed, only the ranks that stand beside a record.
 
     Example: `cear compare results/wn18rr/complex-n3.json results/wn18rr/wide.json`
     """

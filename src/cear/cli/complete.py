@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cear.cli.console import console, loading, progress_bar, resumable
+from cear.cli.elsewhere import ON, elsewhere
 from cear.core.places import can_write
 from cear.core.shown import one_line
 
@@ -47,7 +48,8 @@ def complete(
         typer.Option(metavar="FILE", help="Complete entities that the run has never seen, as JSON or YAML."),
     ] = None,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    on: Annotated[str | None, typer.Option(envvar="CEAR_ON", help=ON)] = None,
 ) -> None:
     """Propose facts that no split has, the most probable first, for people to review and as a file.
 
@@ -67,7 +69,7 @@ def complete(
         refuse_format(out)
     started = datetime.now(UTC)
     with resumable():
-        finished = open_run(run, source=data, store=store, progress=progress_bar)
+        finished = open_run(run, source=data, store=store, on=elsewhere(on), progress=progress_bar)
         if new_entities is not None:
             finished = finished.with_entities(read_newcomers(new_entities, finished.kb))
         made = finished.complete(

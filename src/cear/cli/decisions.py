@@ -28,7 +28,7 @@ def export(
     run: Annotated[Path, typer.Argument(help=RUN)],
     out: Annotated[Path, typer.Option(help="Where the accepted facts go: .tsv, .jsonl, .parquet, .nt or .ttl.")],
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
     """Write the facts that were accepted.
 

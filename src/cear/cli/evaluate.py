@@ -43,7 +43,7 @@ def evaluate(
     k: Annotated[int, typer.Option(min=1, help="How many candidates of each query --predictions writes.")] = 100,
     int8: Annotated[bool, typer.Option("--int8", help="Re-rank with 8-bit weights: faster, and a little off.")] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help=YES)] = False,
 ) -> None:
     """Rank every query of a split, filtered, and print the measures with 95 % intervals.

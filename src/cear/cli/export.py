@@ -25,7 +25,7 @@ def export(
     split: Annotated[Split, typer.Option(help="Which facts to ask for.")] = "test",
     k: Annotated[int, typer.Option(min=1, help="How deep rankings and lists are written.")] = 1000,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
     """Write what a run has learned and ranked in the formats of others.
 

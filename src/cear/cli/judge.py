@@ -24,7 +24,7 @@ def judge(
         Path | None, typer.Option(metavar="FILE", help="Entities that the run has never seen, as JSON or YAML.")
     ] = None,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
     """Say how likely each of the given facts is, true or false, in their order.
 

@@ -17,7 +17,7 @@ def pack(
         bool, typer.Option("--everything", help="Also take along steps that only trained others, as an audit needs.")
     ] = False,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
     """Write a finished run, its data and what it is loaded from as one file that can be moved.
 

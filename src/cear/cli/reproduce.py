@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cear.cli.console import console, errors, loading, progress_bar, resumable
+from cear.cli.elsewhere import ON, elsewhere
 from cear.core.errors import CearError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def reproduce(
     ] = None,
     size: Annotated[str, typer.Option(help="cpu: the stated slices of this repository; paper: its own size.")] = "cpu",
     out: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("results/study"),
-    store: Annotated[Path | None, typer.Option(help="Where steps are kept; default: your cache.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where steps are kept; default: your cache.")] = None,
     minutes: Annotated[
         float | None, typer.Option(min=0, help="Stop a training after so many minutes, all saved, with exit code 3.")
     ] = None,
@@ -33,6 +34,7 @@ def reproduce(
     draw: Annotated[bool, typer.Option("--draw", help="Draw what there is, and make nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be made, and what it costs.")] = False,
     download: Annotated[bool, typer.Option("--download", help="Fetch data and encoders that are not here.")] = False,
+    on: Annotated[str | None, typer.Option(envvar="CEAR_ON", help=ON)] = None,
 ) -> None:
     """Make what is missing of the paper's tables and figures, and write them as Markdown, LaTeX and one HTML page.
 
@@ -52,7 +54,7 @@ def reproduce(
         return
     if not draw:
         with resumable():
-            making = study.Making(store, minutes, download, progress_bar)
+            making = study.Making(store, minutes, download, progress_bar, elsewhere(on))
             make(cells, making, seeds)
             for experiment in study.experiments_of(chosen, size):
                 experiment.make(making, f"cear reproduce {' '.join(tables or [])}".rstrip())

@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from cear.cli.console import PATIENCE, YES, console, progress_bar, resumable
+from cear.cli.elsewhere import ON, elsewhere
 from cear.cli.evaluate import PROTOCOL, show, show_completion, show_cost
 from cear.cli.output import INSTEAD, STDOUT, instead_of_tables, put_json
 from cear.core.types import Protocol, Split
 
 if TYPE_CHECKING:
     from cear.config import RunConfig
-    from cear.pipeline import Run
+    from cear.pipeline import Elsewhere, Run
     from cear.reports import Record
 
 P = TypeVar("P", Path, Path | None)
 RECORD = f"Also write the test record (figures, provenance) here; {INSTEAD}"
+TOGETHER = "So many processes train each re-ranker together; needs --on."
+STORE = (
+    "Where steps are kept, to be reused by any run: a folder, or an address that machines share, such as "
+    "s3://bucket/steps; default: your cache for a known data set."
+)
 COLUMNS = "Columns of a file of facts, by name or number: subject=Head,relation=3,object=Tail."
 
 
@@ -31,8 +37,8 @@ def run(
         "runs/latest"
     ),
     store: Annotated[
-        Path | None,
-        typer.Option(help="Where steps are kept, to be reused by any run; default: your cache for a known data set."),
+        str | None,
+        typer.Option(help=STORE),
     ] = None,
     minutes: Annotated[
         float | None, typer.Option(min=0, help="Stop training after so many minutes, all saved, with exit code 3.")
@@ -47,6 +53,8 @@ def run(
     ] = None,
     protocol: Annotated[Protocol, typer.Option(help=PROTOCOL)] = "ours",
     json: Annotated[Path | None, typer.Option(help=RECORD)] = None,
+    on: Annotated[str | None, typer.Option(envvar="CEAR_ON", help=ON)] = None,
+    data_parallel: Annotated[int, typer.Option(min=1, help=TOGETHER)] = 1,
     yes: Annotated[bool, typer.Option("--yes", help=YES)] = False,
 ) -> None:
     """Train every stage, keep the best on validation, and evaluate on test.
@@ -62,13 +70,13 @@ def run(
     changes = [*(overrides or ()), *(["skip_bad_lines=true"] if skip_bad_lines else [])]
     if columns is not None:
         changes.append(columns_override(columns))
-    settings = load_config(config, changes)
+    settings, made_on = load_config(config, changes), elsewhere(on, data_parallel)
     records, file = [], None if json == STDOUT else json
     with instead_of_tables(json):
         for seed in settings.seeds:
             one, place = settings.model_copy(update={"seed": seed}), _place(out, seed, settings.seeds)
             with resumable():
-                finished = train(one, place, store=store, minutes=minutes, download=download, yes=yes)
+                finished = train(one, place, store=store, minutes=minutes, download=download, on=made_on, yes=yes)
                 records.append(measure(finished, facts, _place(file, seed, settings.seeds), protocol))
         show_spread(records)
     if json == STDOUT:
@@ -85,13 +93,20 @@ def show_spread(records: list[Record]) -> None:
 
 
 def train(
-    config: RunConfig, out: Path, *, store: Path | None, minutes: float | None, download: bool, yes: bool = False
+    config: RunConfig,
+    out: Path,
+    *,
+    store: str | None,
+    minutes: float | None,
+    download: bool,
+    on: Elsewhere | None = None,
+    yes: bool = False,
 ) -> Run:
     """The finished run of a configuration with one seed."""
     from cear.pipeline import run as run_pipeline
 
     limits = {"minutes": minutes, "ranking_minutes": None if yes else PATIENCE}
-    return run_pipeline(config, out, store=store, download=download, progress=progress_bar, **limits)
+    return run_pipeline(config, out, store=store, download=download, on=on, progress=progress_bar, **limits)
 
 
 def measure(finished: Run, facts: int | None, json: Path | None, protocol: Protocol = "ours") -> Record:

@@ -34,7 +34,7 @@ def serve(
     most: Annotated[int, typer.Option(min=1, help="Questions that are answered in one pass, if so many wait.")] = 32,
     room: Annotated[int, typer.Option(min=1, help="Questions that may wait; others are told to come again.")] = 256,
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
+    store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
 ) -> None:
     """Serve a run: a page to ask, review and take home, its interface at /openapi.json, OpenRefine at /reconcile.
 
@@ -47,7 +47,7 @@ def serve(
     serve_folder(run, given | {"patience": patience, "most": most, "room": room}, data=data, store=store)
 
 
-def serve_folder(run: Path, given: dict[str, Any], *, data: str | None = None, store: Path | None = None) -> None:
+def serve_folder(run: Path, given: dict[str, Any], *, data: str | None = None, store: str | None = None) -> None:
     """Serve a run with these settings until it is interrupted."""
     with loading():
         from cear.serving.desk import Desk

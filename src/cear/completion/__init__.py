@@ -2,7 +2,16 @@
 
 from cear.completion.boosting import Fitted
 from cear.completion.calibration import Calibrator, Sample
-from cear.completion.collecting import PROPOSALS, asked, collect, judged, read_proposals, write_proposals
+from cear.completion.collecting import (
+    PROPOSALS,
+    ask_part,
+    asked,
+    join_parts,
+    judged,
+    parts_of,
+    read_proposals,
+    write_proposals,
+)
 from cear.completion.config import CalibrationConfig
 from cear.completion.counts import Counts, among, fact_keys
 from cear.completion.export import FORMATS, About, refuse_format, write_accepted, write_table
@@ -25,12 +34,14 @@ __all__ = [
     "Questions",
     "Sample",
     "among",
+    "ask_part",
     "asked",
-    "collect",
     "fact_keys",
+    "join_parts",
     "judged",
     "judged_probability",
     "learn_from_judgements",
+    "parts_of",
     "plausible",
     "promise",
     "read_proposals",

@@ -1,7 +1,8 @@
-"""Asking many questions and keeping what comes back: part by part, so that an interruption costs one part."""
+"""Asking many questions and keeping what comes back: in parts that anybody may ask, joined in the end."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,38 +16,36 @@ from cear.core.context import Context
 from cear.core.errors import OutOfTime
 from cear.core.progress import Progress, silent
 from cear.core.reading import reading
-from cear.core.seals import if_whole
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Ints, Queries
 from cear.ranking import Ranker
 
-PROPOSALS = "proposals.safetensors"
+PROPOSALS, VIEWS = "proposals.safetensors", "views.safetensors"
 _PART = 4096  # questions that are asked before their answers are kept
 
 
-def collect(ranker: Ranker, queries: Queries, n: int, counts: Counts, folder: Path, context: Context) -> None:
-    """Propose the n best answers of every query, and write them; what an earlier try has kept is not asked again."""
-    parts = [*blocks(len(queries), _PART)]
-    kept: list[Views] = []
-    with context.progress("Asking", len(queries)) as bar:
-        for number, block in enumerate(parts):
-            path = folder / f"views-{number:05d}.safetensors"
-            views = if_whole(path, _read_views)
-            if views is None:
-                if context.deadline.passed():
-                    raise OutOfTime("The time is over while questions were asked. The same command goes on from here.")
-                views = asked(ranker, queries[block], n)
-                _write_views(path, views)
-            kept.append(views.from_query(block.start))
-            bar.advance(block.stop - block.start)
-    write_proposals(folder / PROPOSALS, Proposals.of(queries, Views.concat([_no_views(ranker), *kept]), counts))
-    for path in folder.glob("views-*.safetensors"):
-        path.unlink()
+def parts_of(queries: Queries) -> list[slice]:
+    """The parts that questions are asked in, one after the other or by several at once."""
+    return [*blocks(len(queries), _PART)]
+
+
+def ask_part(ranker: Ranker, queries: Queries, n: int, folder: Path, context: Context) -> None:
+    """Write the n best answers of a part of the questions."""
+    if context.deadline.passed():
+        raise OutOfTime("The time is over while questions were asked. The same command goes on from here.")
+    _write_views(folder / VIEWS, asked(ranker, queries, n))
+
+
+def join_parts(queries: Queries, answered: Sequence[Path], extra: int, counts: Counts, folder: Path) -> None:
+    """Write what all questions propose, from the folders of their parts; `extra` retrievers stand beside Stage 1."""
+    starts = [part.start for part in parts_of(queries)]
+    views = [_read_views(each / VIEWS).from_query(start) for start, each in zip(starts, answered, strict=True)]
+    write_proposals(folder / PROPOSALS, Proposals.of(queries, Views.concat([_no_views(extra), *views]), counts))
 
 
 def asked(ranker: Ranker, queries: Queries, n: int, *, progress: Progress = silent) -> Views:
     """The n best answers of every query."""
-    parts = [_no_views(ranker)]
+    parts = [_no_views(len(ranker.retrievers.extra))]
     with progress("Asking", len(queries)) as bar:
         for block in blocks(len(queries), ranker.retrievers.block_rows):
             parts.append(best_views(ranker, queries[block], n).from_query(block.start))
@@ -61,7 +60,7 @@ def judged(ranker: Ranker, facts: Ints, counts: Counts, *, progress: Progress = 
     s, r, o = facts.T
     queries = Queries(np.concatenate([s, o]), np.concatenate([r, r + kb.n_relations]))
     order = np.argsort(queries.distinct()[1], kind="stable")  # those of one query together: it is read once
-    queries, given, parts = queries[order], np.concatenate([o, s])[order], [_no_views(ranker)]
+    queries, given, parts = queries[order], np.concatenate([o, s])[order], [_no_views(len(ranker.retrievers.extra))]
     with progress("Judging", len(queries)) as bar:
         for block in blocks(len(queries), ranker.retrievers.block_rows):
             parts.append(given_views(ranker, queries[block], given[block]).from_query(block.start))
@@ -82,9 +81,9 @@ def read_proposals(path: Path) -> Proposals:
         return Proposals(*(tensors[name].numpy() for name in ("facts", "views", "counts", "ranks")))
 
 
-def _no_views(ranker: Ranker) -> Views:
+def _no_views(extra: int) -> Views:
     nothing = np.zeros(0, np.int64)
-    return Views(nothing, nothing, np.zeros((0, n_view_features(len(ranker.retrievers.extra))), np.float32), nothing)
+    return Views(nothing, nothing, np.zeros((0, n_view_features(extra)), np.float32), nothing)
 
 
 def _write_views(path: Path, views: Views) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cear.completion.boosting import Boosted, Counted, Fitted, sample_groups
 from cear.completion.counts import Counts
-from cear.core.blocks import blocks
+from cear.core.blocks import blocks, blocks_of
 from cear.core.types import Bools, Floats, Ints, Queries
 from cear.data import KnowledgeBase
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _ENTITIES = 4096  # whose plausible queries are found at a time
 _MOST_ROWS = 400_000  # queries that the expectation is learned from
+_MOST_PAIRS = 2**25  # of relations that an entity has, counted at a time: a common name may have many thousands
+_JUDGED = 2**20  # questions whose features are in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,7 @@ class Expectation:
         groups = _groups(queries, kb)
         few, weight = sample_groups(groups, _MOST_ROWS, missing > 0, seed=seed)
         told = Counted(np.minimum(missing, most)[few], weight[few])
-        return cls(learner.fit(_features(counts, queries, evidence)[few], told, groups[few], seed=seed))
+        return cls(learner.fit(_features(counts, queries[few], evidence[few]), told, groups[few], seed=seed))
 
     def questions(self, counts: Counts, least_share: float) -> Questions:
         """All plausible questions of a knowledge base, with what each is expected to lack.
@@ -89,8 +91,12 @@ class Expectation:
         asked any sooner than those of facts to come.
         """
         queries, evidence = plausible(counts.kb, least_share)
-        raw = self.trees.raw(_features(counts, queries, evidence), _groups(queries, counts.kb))
-        return Questions(queries, evidence, np.exp(raw))
+        judged = [self._judged(counts, queries[part], evidence[part]) for part in blocks(len(queries), _JUDGED)]
+        return Questions(queries, evidence, np.exp(np.concatenate([np.zeros(0), *judged])))
+
+    def _judged(self, counts: Counts, queries: Queries, evidence: Floats) -> Floats:
+        """What the trees say of some of the questions, (query,)."""
+        return self.trees.raw(_features(counts, queries, evidence), _groups(queries, counts.kb))
 
 
 def _features(counts: Counts, queries: Queries, evidence: Floats) -> Floats:
@@ -118,17 +124,28 @@ def _attributes(kb: KnowledgeBase) -> sparse.csr_array:
 
 
 def _suggestions(kb: KnowledgeBase, least_share: float) -> sparse.csr_array:
-    """-log(1 - share) of the entities with an attribute that have a relation, (attribute, relation), or 0."""
+    """-log(1 - share) of the entities with an attribute that have a relation, (attribute, relation), or 0.
+
+    Pairs are counted for some attributes at a time, and only for those that may have a share so large: in an open
+    knowledge base an entity may have many thousands of relations, and their pairs would fill any memory.
+    """
     from scipy import sparse
 
-    has = _attributes(kb)
-    relations = has[:, : 2 * kb.n_relations]
-    both = (has.T @ relations).tocoo()
+    has, width = _attributes(kb), 2 * kb.n_relations
     sizes = np.asarray(has.sum(axis=0)).reshape(-1)
-    share = both.data / (sizes[both.row] + 1)  # one more, so that a single entity proves nothing
-    kept = (share >= least_share) & (both.row != both.col)
-    surprise = -np.log1p(-share[kept])
-    return sparse.csr_array((surprise, (both.row[kept], both.col[kept])), shape=both.shape)
+    can = np.flatnonzero(sizes / (sizes + 1) >= least_share)  # one more, so that a single entity proves nothing
+    common = np.flatnonzero(sizes[:width] >= least_share * (sizes[can].min(initial=np.inf) + 1))
+    having, relations = has.tocsc()[:, can], has.tocsc()[:, common].tocsr()
+    pairs = (having.T @ np.diff(relations.indptr)).astype(np.int64)  # (attribute,), how many are counted for it
+    parts: list[Sequence[Ints | Floats]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))]
+    for block in blocks_of(pairs, _MOST_PAIRS):
+        both = (having[:, block].T @ relations).tocoo()
+        attribute, relation = can[both.row + block.start], common[both.col]
+        share = both.data / (sizes[attribute] + 1)
+        kept = (share >= least_share) & (attribute != relation)
+        parts.append((attribute[kept], relation[kept], -np.log1p(-share[kept])))
+    row, column, surprise = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return sparse.csr_array((surprise, (row, column)), shape=(has.shape[1], width))
 
 
 def _plausible_of(

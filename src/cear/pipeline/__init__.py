@@ -11,6 +11,8 @@ from cear.pipeline.patience import in_words
 from cear.pipeline.plan import Plan
 from cear.pipeline.predicting import refuse_predictions, write_predictions
 from cear.pipeline.proposing import Completion
+from cear.pipeline.recipe import Elsewhere, Recipe
+from cear.pipeline.relaying import Order, find, plan_of
 
 __all__ = [
     "BASELINES",
@@ -19,12 +21,17 @@ __all__ = [
     "AuditPlan",
     "Completion",
     "CompletionEvaluation",
+    "Elsewhere",
+    "Order",
     "Plan",
+    "Recipe",
     "Run",
+    "find",
     "in_words",
     "lay_out",
     "open_run",
     "pack",
+    "plan_of",
     "read_newcomers",
     "refuse_predictions",
     "run",

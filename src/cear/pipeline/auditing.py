@@ -69,8 +69,9 @@ class AuditPlan:
 
     def audit(self) -> Audit:
         """Every training fact, judged; what is missing is made now."""
-        plan = self.plan
-        parts = [read_proposals(plan.store.get(self.step(fold)) / PROPOSALS) for fold in self.folds]
+        plan, steps = self.plan, [self.step(fold) for fold in self.folds]
+        plan.store.get_all(steps)
+        parts = [read_proposals(plan.store.get(step) / PROPOSALS) for step in steps]
         found = _joined(parts)
         order = np.argsort(fact_keys(found.facts, plan.kb), kind="stable")
         number = np.repeat([fold.number for fold in self.folds], [len(part) for part in parts])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,15 @@ from cear.completion import (
     Fitted,
     Proposals,
     Sample,
-    collect,
+    ask_part,
+    join_parts,
+    parts_of,
     read_proposals,
 )
 from cear.core.files import read_json, write_json
+from cear.core.keys import content_key
 from cear.core.reading import reading
+from cear.core.types import Queries
 from cear.pipeline.parts import Everything, Fold, Part, Whole
 from cear.ranking import Ranker
 from cear.reranking import Upstream
@@ -41,6 +45,35 @@ class Asking:
     questions: int
     relations: tuple[int, ...] | None = None
     subjects: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Asker:
+    """The questions that are asked of a system that learned from a part of the facts, and that system."""
+
+    steps: CompletionPlan
+    part: Part
+    asking: Asking
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How often ends and relations occur in these facts."""
+        return Counts(self.part.seen)
+
+    @cached_property
+    def queries(self) -> Queries:
+        """The questions with the most missing answers to expect."""
+        path = self.steps.plan.store.get(self.steps.expectation) / EXPECTATION
+        with reading(path):
+            trees = Fitted.from_json(read_json(path))
+        questions = Expectation(trees).questions(self.counts, self.steps.settings.least_share)
+        chosen = questions.among(self.asking.relations, self.asking.subjects, self.part.seen.n_relations)
+        return chosen.best(self.asking.questions).queries
+
+    @cached_property
+    def ranker(self) -> Ranker:
+        """The system."""
+        return self.steps.ranker_on(self.part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +97,27 @@ class CompletionPlan:
         """What the system that has learned from a part of the facts proposes."""
         settings = {"settings": self._asked_by, "asked": asdict(asking), "seen": part.key, **self._always}
         settings |= self.plan.ranker_settings
-        inputs = (self.expectation, *self._system(part))
-        return Step(
+        whole = Step(
             ", ".join(filter(None, [_label(part), "proposals"])),
             "proposals",
             settings,
-            partial(self._make_proposals, part, asking),
-            inputs,
+            partial(self._join_proposals, part, asking),
+            (self.expectation, *self._system(part)),
         )
+        return replace(whole, pieces=partial(self._asked_in_parts, part, asking, whole))
+
+    def _asked_in_parts(self, part: Part, asking: Asking, whole: Step) -> list[Step]:
+        """The pieces of a step of proposals: so many questions each."""
+        return [
+            Step(
+                f"{whole.name} from {block.start:,}",
+                "asked",
+                {**whole.settings, "from": block.start, "to": block.stop},
+                partial(self._ask, part, asking, block),
+                whole.inputs,
+            )
+            for block in parts_of(self._asker(part, asking).queries)
+        ]
 
     @cached_property
     def calibration(self) -> Step:
@@ -144,14 +190,28 @@ class CompletionPlan:
         learned = Expectation.learn(counts, config.least_share, config.proposals, seed=self.plan.context.seed)
         write_json(folder / EXPECTATION, learned.trees.as_json())
 
-    def _make_proposals(self, part: Part, asking: Asking, folder: Path) -> None:
-        counts, config = Counts(part.seen), self.settings
-        path = self.plan.store.get(self.expectation) / EXPECTATION
-        with reading(path):
-            trees = Fitted.from_json(read_json(path))
-        questions = Expectation(trees).questions(counts, config.least_share)
-        chosen = questions.among(asking.relations, asking.subjects, part.seen.n_relations).best(asking.questions)
-        collect(self.ranker_on(part), chosen.queries, config.proposals, counts, folder, self.plan.context)
+    def _ask(self, part: Part, asking: Asking, block: slice, folder: Path) -> None:
+        asker = self._asker(part, asking)
+        ask_part(asker.ranker, asker.queries[block], self.settings.proposals, folder, self.plan.context)
+
+    def _join_proposals(self, part: Part, asking: Asking, folder: Path) -> None:
+        asker, store = self._asker(part, asking), self.plan.store
+        answered = [store.get(piece) for piece in self.proposals(part, asking).cut()]
+        extra = len(self.plan.config.candidates.extra_retrievers)
+        join_parts(asker.queries, answered, extra, asker.counts, folder)
+        self._askers.clear()
+
+    def _asker(self, part: Part, asking: Asking) -> _Asker:
+        """Who asks; kept until others are asked for, because every piece wants it."""
+        key = content_key(part.key, asdict(asking))
+        if key not in self._askers:
+            self._askers.clear()
+            self._askers[key] = _Asker(self, part, asking)
+        return self._askers[key]
+
+    @cached_property
+    def _askers(self) -> dict[str, _Asker]:
+        return {}
 
     def _make_calibration(self, folder: Path) -> None:
         kb, half = self.plan.kb, self.plan.half

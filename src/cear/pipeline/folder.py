@@ -25,7 +25,7 @@ from cear.core.records import from_json
 from cear.core.seals import read_sealed, write_sealed
 from cear.data import KnowledgeBase
 from cear.pipeline.plan import Plan
-from cear.steps import Step
+from cear.steps import Place, Step
 
 log = logging.getLogger("cear.pipeline")
 
@@ -71,9 +71,11 @@ def refuse_unfinished(folder: Path, plan: Plan, about: dict[str, Any]) -> None:
             f"The run in {folder} was made by another version of cear, whose {step.name} is not what this one would "
             "make. Run its command again: whatever has not changed is reused."
         )
+    where = about["store"] or plan.store.home
+    unasked = " (an address is asked only if you have named it on this machine, too)" if "://" in str(where) else ""
     raise MismatchError(
-        f"{folder} holds no finished run: its {step.name} is no longer in {about['store'] or plan.store.folder}. "
-        "Name the store that has it (--store), or run the same `cear run` again."
+        f"{folder} holds no finished run: its {step.name} is no longer in {where}{unasked}. Name the store that has it "
+        "(--store), or run the same `cear run` again."
     )
 
 
@@ -122,7 +124,7 @@ def _read_config(folder: Path, digest: str | None) -> RunConfig:
 
 def finish(out: Path, plan: Plan) -> None:
     """Write down which steps the finished run is loaded from."""
-    write_sealed(out / RUN, _about(plan.kb, out, plan.store.folder, plan) | {"cost": _costs(plan)})
+    write_sealed(out / RUN, _about(plan.kb, out, plan.store.home, plan) | {"cost": _costs(plan)})
 
 
 def _costs(plan: Plan) -> list[dict[str, Any]]:
@@ -131,17 +133,17 @@ def _costs(plan: Plan) -> list[dict[str, Any]]:
     return [plan.store.report(step).as_json() for step in chain.values()]
 
 
-def _about(kb: KnowledgeBase, out: Path, store: Path, plan: Plan | None) -> dict[str, Any]:
+def _about(kb: KnowledgeBase, out: Path, store: Place, plan: Plan | None) -> dict[str, Any]:
     """What a run's folder says about itself; steps by name and key when they are finished."""
     steps = {} if plan is None else {step.name: step.key for step in plan.last}
-    own = store.resolve() == (out / STEPS).resolve()
-    place = None if own else str(store.resolve())
+    here = store.resolve() if isinstance(store, Path) else store
+    place = None if here == (out / STEPS).resolve() else str(here)
     names = {"schema": SCHEMA, "data": kb.name, "digest": kb.digest, "version": __version__}
     names |= {"config": file_digest(out / CONFIG)}
     return names | {"store": place, "steps": steps, "brought": {} if plan is None else plan.brought}
 
 
-def claim(out: Path, config: RunConfig, kb: KnowledgeBase, store: Path) -> None:
+def claim(out: Path, config: RunConfig, kb: KnowledgeBase, store: Place) -> None:
     """Make `out` the folder of this configuration and knowledge base, or refuse if it is another's."""
     if (out / RUN).exists():
         _mend_config(out, config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from cear.candidates import Lists, Manifest, bring_lists, joined, make_lists, read_lists, sample_queries, write_lists
+from cear.candidates import (
+    Lists,
+    Manifest,
+    Retrievers,
+    bring_lists,
+    joined,
+    make_lists,
+    read_lists,
+    sample_queries,
+    write_lists,
+)
 from cear.core.files import write_json
 from cear.core.progress import Progress
 from cear.core.tensors import read_tensors, write_tensors
-from cear.core.types import Floats, Protocol, Split, TieRule
+from cear.core.types import Floats, Protocol, Queries, Split, TieRule
 from cear.evaluation import Asked, sample_facts, write_ranks
 from cear.pipeline.parts import Part
 from cear.pipeline.patience import refuse_slow
@@ -30,6 +40,9 @@ if TYPE_CHECKING:
 TRAINING, LISTS, FEATURES = "training.json", "lists.parquet", "features.safetensors"
 MODEL, FUSION, RANKS = "model", "fusion.json", "ranks.parquet"
 
+Pieces = Callable[[], Sequence[Step]]
+"""The pieces of a step."""
+
 
 def retriever(plan: RetrieverPlan, name: str, config: RetrieverConfig, part: Part, folder: Path) -> None:
     """Train a retriever on a part of the facts; `name` is for who watches."""
@@ -37,14 +50,30 @@ def retriever(plan: RetrieverPlan, name: str, config: RetrieverConfig, part: Par
     write_json(folder / TRAINING, asdict(replace(fitted.training, seconds=0.0)))  # the step's report has the seconds
 
 
-def lists(plan: Plan, part: Part, retrievers: Mapping[str, Step], folder: Path) -> None:
-    """The lists of a part's queries, by retrievers that learned from that part."""
-    made, context = plan.config.candidates, plan.context
-    queries = sample_queries(part.queries, made.queries, seed=context.seed)
+def lists(plan: Plan, part: Part, retrievers: Mapping[str, Step], pieces: Pieces, folder: Path) -> None:
+    """The lists of a part's queries, by retrievers that learned from that part; joined from pieces if it has some."""
+    if cut := pieces():
+        write_lists(folder / LISTS, joined([read_lists(plan.store.get(piece) / LISTS, plan.kb) for piece in cut]))
+        plan.forget_retrievers()
+    else:
+        _lists_of(plan, plan.load_retrievers(part, retrievers), queries_of(plan, part), folder)
+
+
+def some_lists(plan: Plan, part: Part, retrievers: Mapping[str, Step], which: slice, folder: Path) -> None:
+    """Those of some of the queries: a piece of the lists."""
+    _lists_of(plan, plan.kept_retrievers(part, retrievers), queries_of(plan, part)[which], folder)
+
+
+def _lists_of(plan: Plan, retrievers: Retrievers, queries: Queries, folder: Path) -> None:
+    made = plan.config.candidates
     manifest = Manifest(plan.kb.name, plan.kb.digest, made.learn_from, made.k, made.known, plan.config.stage1.model)
-    loaded = plan.load_retrievers(part, retrievers)
-    refuse_slow(loaded, queries, plan.ranking_minutes)
-    write_lists(folder / LISTS, make_lists(loaded, queries, manifest, progress=context.progress))
+    refuse_slow(retrievers, queries, plan.ranking_minutes)
+    write_lists(folder / LISTS, make_lists(retrievers, queries, manifest, progress=plan.context.progress))
+
+
+def queries_of(plan: Plan, part: Part) -> Queries:
+    """The queries of a part that lists are made of."""
+    return sample_queries(part.queries, plan.config.candidates.queries, seed=plan.context.seed)
 
 
 def own_lists(plan: Plan, path: Path, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from cear import data
@@ -22,34 +23,38 @@ from cear.pipeline.finished import Run
 from cear.pipeline.folder import RUN, STEPS, claim, finish, read_run, refuse_other, refuse_unfinished
 from cear.pipeline.packing import at_hand, data_of, vectors_of
 from cear.pipeline.plan import Plan
-from cear.steps import StepReport, Store, holds_steps
+from cear.pipeline.recipe import Elsewhere, Recipe
+from cear.steps import Address, Place, StepReport, Store, holds_steps, located
 
 
 def run(
     config: RunConfig,
     out: Path | str,
     *,
-    store: Path | str | None = None,
+    store: Path | str | Address | None = None,
     minutes: float | None = None,
     download: bool = False,
     ranking_minutes: float | None = None,
+    on: Elsewhere | None = None,
     progress: Progress = silent,
 ) -> Run:
     """Train what the configuration says; continues if it was interrupted, and reuses every step that is kept.
 
-    Steps are kept in `store`: by default in the user's cache for a named data set, and inside `out` for your own.
+    Steps are kept in `store`, a folder or an address that machines share, such as s3://bucket/steps: by default in the
+    user's cache for a named data set, and inside `out` for your own.
     `minutes` limits this call: a training that is not done by then is saved and raises `OutOfTime`; the same call
     goes on from there, to the same result. `download` allows what is not on this machine to be fetched. A ranking that
-    a slow retriever would need more than `ranking_minutes` for raises `TooSlow` before it starts.
+    a slow retriever would need more than `ranking_minutes` for raises `TooSlow` before it starts. `on` has the steps
+    made elsewhere, as `cear.cluster.ray_at` does, to the same result.
     """
     limits = {"minutes": minutes, "ranking_minutes": ranking_minutes}
-    plan = lay_out(config, out, store=store, download=download, progress=progress, **limits)
+    plan = lay_out(config, out, store=store, download=download, on=on, progress=progress, **limits)
     out = Path(out)
     plan.preflight()
     remove_leftovers(out)
-    claim(out, config, plan.kb, plan.store.folder)
-    for step in plan.last:
-        plan.store.get(step)
+    claim(out, config, plan.kb, plan.store.home)
+    plan.store.get_all(plan.system)
+    plan.store.get_all(plan.last)  # which can be laid out only when the system is there
     finish(out, plan)
     Curves(out / CURVES).complete(plan)
     return Run(out, plan)
@@ -59,10 +64,11 @@ def lay_out(
     config: RunConfig,
     out: Path | str,
     *,
-    store: Path | str | None = None,
+    store: Path | str | Address | None = None,
     minutes: float | None = None,
     download: bool = False,
     ranking_minutes: float | None = None,
+    on: Elsewhere | None = None,
     progress: Progress = silent,
 ) -> Plan:
     """The steps of a configuration, none of them made yet; the arguments are those of `run`."""
@@ -81,23 +87,27 @@ def lay_out(
         watch=Curves(Path(out) / CURVES).add,
         download=download,
     )
-    kept = Path(store) if store is not None else default_store(config, Path(out))
-    return Plan(config, kb, Store(kept, context=context), context, ranking_minutes=ranking_minutes)
+    kept = located(store) if store is not None else default_store(config, Path(out))
+    told = {"download": download, "ranking_minutes": ranking_minutes}
+    recipe = partial(Recipe.of_run, config, Path(out), kept, kb.digest, context, **told)
+    made = Store(kept, context=context, executor=None if on is None else on(recipe(), context))
+    return Plan(config, kb, made, context, ranking_minutes=ranking_minutes)
 
 
 def open_run(
     folder: Path | str,
     *,
     source: str | None = None,
-    store: Path | str | None = None,
+    store: Path | str | Address | None = None,
     int8: bool = False,
     ranking_minutes: float | None = None,
+    on: Elsewhere | None = None,
     progress: Progress = silent,
 ) -> Run:
     """The finished run in a folder, or packed in a file; `source` says where its data is now, and `store` its steps.
 
-    `int8` answers with a re-ranker of 8-bit weights: faster, and a little off. `ranking_minutes` is as in `run`;
-    `progress` shows steps that are made now, such as those of a completion.
+    `int8` answers with a re-ranker of 8-bit weights: faster, and a little off. `ranking_minutes` and `on` are as in
+    `run`; `progress` shows steps that are made now, such as those of a completion.
     """
     folder = at_hand(Path(folder))
     about, config = read_run(folder)
@@ -114,7 +124,9 @@ def open_run(
         vectors=vectors_of(folder),
     )
     places = _places(folder, store, about["store"])
-    kept = Store(places[0], others=places[1:], context=context)
+    told = {"source": source, "int8": int8, "ranking_minutes": ranking_minutes}
+    recipe = partial(Recipe.of_finished, folder, places[0], kb.digest, context, **told)
+    kept = Store(places[0], others=places[1:], context=context, executor=None if on is None else on(recipe(), context))
     plan = Plan(config, kb, kept, context, about.get("brought", {}), int8=int8, ranking_minutes=ranking_minutes)
     refuse_unfinished(folder, plan, about)
     if int8:
@@ -123,21 +135,32 @@ def open_run(
     return Run(folder, plan, {report.key: report for report in cost})
 
 
-def _places(folder: Path, given: Path | str | None, named: str | None) -> list[Path]:
+def _places(folder: Path, given: Path | str | Address | None, named: str | None) -> list[Place]:
     """Where the steps of a finished run may be; new ones are made in the first.
 
-    A run may come from anybody: what it names itself is written into only if it is a store already. Where the first
-    is read-only, new ones are made in the user's cache, or for as long as this process lives.
+    A run may come from anybody: a folder that it names itself is written into only if it is a store already, and an
+    address is asked only if somebody on this machine has named it before. Where the first is read-only, new ones are
+    made in the user's cache, or for as long as this process lives.
     """
-    own = folder / STEPS
-    there = [] if named is None else [Path(named)]
-    if given is not None:
-        return [Path(given), *there, own]
-    places = [*there, own] if all(map(holds_steps, there)) else [own, *there]
-    return places if can_write(places[0]) else [*_spare_places(), *places]
+    own: Place = folder / STEPS
+    first = [] if given is None else [located(given)]
+    there = [] if named is None or located(named) in first else [located(named)]
+    there = [each for each in there if isinstance(each, Path) or each.is_known]
+    if first:
+        return [*first, *there, own]
+    places = [*there, own] if all(map(_is_store, there)) else [own, *there]
+    return places if _can_write(places[0]) else [*_spare_places(), *places]
 
 
-def _spare_places() -> list[Path]:
+def _is_store(place: Place) -> bool:
+    return not isinstance(place, Path) or holds_steps(place)
+
+
+def _can_write(place: Place) -> bool:
+    return not isinstance(place, Path) or can_write(place)
+
+
+def _spare_places() -> list[Place]:
     """A folder that steps can be made in when those of a run are read-only; none where nothing can be written."""
     shared = cache_root() / STEPS
     if can_write(shared):

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from cear.core.blocks import blocks
 from cear.core.context import Context
 from cear.core.devices import has_bf16
 from cear.core.files import read_json
@@ -25,6 +26,8 @@ from cear.reranking import Fusion, Reranker, RerankerConfig, Upstream
 from cear.steps import Step
 
 log = logging.getLogger("cear.pipeline")
+
+LISTS_AT_A_TIME = 2**16  # queries: minutes of a label tree, and more than most folds have
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,7 @@ class Plan(RetrieverPlan):
         lists = [step for _, step in self.training_lists]
         inputs = (*lists, *self.features, self.validation, *self._vectors_of)
         make = partial(making.reranker, self)
-        return Step("re-ranker", f"reranker-{config.kind}", settings, make, inputs, together=True)
+        return Step("re-ranker", f"reranker-{config.kind}", settings, make, inputs, together=True, shared=True)
 
     @cached_property
     def fusion(self) -> Step:
@@ -163,10 +166,21 @@ class Plan(RetrieverPlan):
             self.config.reranker.preflight(self.kb, self.config.candidates.k, self.stage2)
 
     def _lists(self, part: Part, retrievers: Mapping[str, Step], name: str) -> Step:
-        made = self.config.candidates
+        made, inputs = self.config.candidates, (*retrievers.values(),)
         settings = {"k": made.k, "known": made.known, "queries": made.queries, "seed": self.context.seed, "version": 1}
-        make = partial(making.lists, self, part, retrievers)
-        return Step(name, "lists", settings | {"asked": part.key}, make, (*retrievers.values(),))
+        asked: dict[str, Any] = settings | {"asked": part.key}
+
+        def piece(cut: slice) -> Step:
+            make = partial(making.some_lists, self, part, retrievers, cut)
+            which = {"from": cut.start, "to": cut.stop}
+            return Step(f"{name} from {cut.start:,}", "some-lists", asked | which, make, inputs)
+
+        def pieces() -> list[Step]:
+            cuts = [*blocks(len(making.queries_of(self, part)), LISTS_AT_A_TIME)]
+            return [piece(cut) for cut in cuts] if len(cuts) > 1 else []
+
+        make = partial(making.lists, self, part, retrievers, pieces)
+        return Step(name, "lists", asked, make, inputs, pieces=pieces)
 
     def _own_lists(self, path: Path) -> Step:
         settings = {"file": self.brought[LISTS], "data": self.kb.digest, "k": self.config.candidates.k}

@@ -12,6 +12,7 @@ from cear.config import RunConfig
 from cear.core.context import Context
 from cear.core.errors import DataError
 from cear.core.files import file_digest, read_json
+from cear.core.keys import content_key
 from cear.core.records import from_json
 from cear.data import KnowledgeBase
 from cear.pipeline import making
@@ -74,6 +75,22 @@ class RetrieverPlan:
         """The retrievers that learned from a part of the facts."""
         loaded = {name: self.load_retriever(name, part, step) for name, step in steps.items()}
         return Retrievers(part.seen, loaded.pop(STAGE1), loaded)
+
+    def kept_retrievers(self, part: Part, steps: Mapping[str, Step]) -> Retrievers:
+        """The same, kept until others are asked for: pieces of a step want them one after the other."""
+        key = content_key([step.key for step in steps.values()])
+        if key not in self._last_loaded:
+            self.forget_retrievers()
+            self._last_loaded[key] = self.load_retrievers(part, steps)
+        return self._last_loaded[key]
+
+    def forget_retrievers(self) -> None:
+        """Give back the memory of those that were kept."""
+        self._last_loaded.clear()
+
+    @cached_property
+    def _last_loaded(self) -> dict[str, Retrievers]:
+        return {}
 
     def load_retriever(self, name: str, part: Part, step: Step) -> Retriever:
         """One of them, by its name."""

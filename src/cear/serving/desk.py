@@ -39,7 +39,7 @@ class Desk:
 
     @classmethod
     def open(
-        cls, folder: Path, settings: ServiceSettings, *, source: str | None = None, store: Path | None = None
+        cls, folder: Path, settings: ServiceSettings, *, source: str | None = None, store: Path | str | None = None
     ) -> Self:
         """The desk of the run in a folder, ready to answer; `source` and `store` are as in `open_run`."""
         desk = cls.of(open_run(folder, source=source, store=store, progress=told), settings)

@@ -40,7 +40,7 @@ class Estimate:
         return self.operations / RATES[self.cell.size]
 
 
-def estimates(cells: Iterable[Cell], store: Path | None = None) -> Iterator[Estimate]:
+def estimates(cells: Iterable[Cell], store: Path | str | None = None) -> Iterator[Estimate]:
     """What each cell needs; what cannot be laid out here is said."""
     for cell in cells:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cear.core.progress import Progress, silent
-from cear.pipeline import run
+from cear.pipeline import Elsewhere, run
 from cear.reports import write_record
 from cear.study.cells import Cell
 
@@ -19,12 +19,14 @@ SEEDS = (0, 1, 2)
 class Making:
     """How cells are made."""
 
-    store: Path | None = None
+    store: Path | str | None = None
     """Where steps are kept; None for the user's cache."""
     minutes: float | None = None
     """So long a training may go on before it is saved and stopped."""
     download: bool = False
     progress: Progress = silent
+    on: Elsewhere | None = None
+    """Who makes the steps of runs, where this process does not; experiments beside runs are made here."""
 
     def make(self, cell: Cell) -> None:
         """Make the record of a cell."""
@@ -34,6 +36,7 @@ class Making:
             store=self.store,
             minutes=self.minutes,
             download=self.download,
+            on=self.on,
             progress=self.progress,
         )
         evaluation = made.evaluate(cell.split, facts=cell.facts, protocol=cell.protocol, progress=self.progress)

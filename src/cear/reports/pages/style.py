@@ -54,7 +54,7 @@ th, td { padding: .35rem .7rem; text-align: right; vertical-align: top; white-sp
 thead th, thead td[rowspan], thead tr:only-child td { border-bottom: 1px solid var(--soft); vertical-align: bottom; }
 thead th[scope=colgroup] { text-align: center; border-bottom-color: var(--line); }
 th[scope=row] { position: sticky; left: 0; background: var(--paper); text-align: left; font-weight: normal;
-                white-space: normal; min-width: 7rem; max-width: 16rem; overflow-wrap: anywhere; }
+                white-space: normal; min-width: 7rem; max-width: 16rem; overflow-wrap: break-word; }
 tbody tr { border-bottom: 1px solid var(--line); }
 tr.ours td, tr.ours th[scope=row] { background: var(--tint); }
 td span { display: block; color: var(--soft); font-size: .82em; }

@@ -21,14 +21,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
 from completing import STAGE1, keep, stage1_says
 
-from cear.completion import Counts, Expectation, Fitted, Questions, among, collect, fact_keys
+from cear.completion import Counts, Expectation, Fitted, Proposals, Questions, among, asked, fact_keys
 from cear.core.files import read_json
 from cear.core.machine import peak_bytes
 from cear.core.types import Floats
@@ -54,17 +53,16 @@ def all_questions(run: Run) -> Questions:
 def cost(run: Run, sample: int, *, seed: int) -> dict[str, Any]:
     """What is asked, and what asking costs: a sample of the questions asked anew, and the run's own step."""
     steps, plausible = run.plan.completion, all_questions(run)
-    asked = plausible.best(steps.asking.questions).queries
-    drawn = asked[np.sort(np.random.default_rng(seed).permutation(len(asked))[:sample])]
+    chosen = plausible.best(steps.asking.questions).queries
+    drawn = chosen[np.sort(np.random.default_rng(seed).permutation(len(chosen))[:sample])]
     each, counts, ranker = steps.settings.proposals, Counts(run.kb), run.ranker
     start = time.perf_counter()
-    with TemporaryDirectory() as folder:
-        collect(ranker, drawn, each, counts, Path(folder), run.plan.context)
+    Proposals.of(drawn, asked(ranker, drawn, each), counts)
     seconds = time.perf_counter() - start
     step = run.plan.store.report(steps.proposals(Whole(run.kb), steps.asking))
     return {
         "plausible_questions": len(plausible),
-        "questions": len(asked),
+        "questions": len(chosen),
         "proposals_each": each,
         "sample": {"questions": len(drawn), "seconds": seconds, "questions_per_second": len(drawn) / seconds},
         "peak_bytes": peak_bytes(),

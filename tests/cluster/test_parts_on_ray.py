@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from cear.cluster import Cluster, trees_on, vectors_on
+from cear.cli import app
+from cear.cluster import Cluster, PartsOnRay, trees_on, vectors_on
+from cear.config import RunConfig
+from cear.core.errors import ConfigError
 from cear.core.tensors import write_tensors
 from cear.core.types import Candidates, Queries
 from cear.data import KnowledgeBase
+from cear.pipeline import open_run, run
 from cear.retrieval import (
     ComplEx,
+    DotProductScorer,
     ExtremeText,
+    InParts,
     MappedRows,
     RowsEmbeddings,
     TreeSettings,
@@ -62,6 +70,59 @@ def test_trees_of_both_sides_in_actors_give_the_lists_of_one_process(
     queries, drop = towns.known("train").queries, towns.known("train")
     with trees_on(cluster, tmp_path, 1) as trees:
         assert_same(ExtremeText.load(tmp_path).top_k(queries, 10, drop=drop), trees.top_k(queries, 10, drop=drop))
+
+
+def test_a_completion_whose_entities_are_held_in_parts_proposes_the_same(
+    write_towns: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cear.candidates.scored.BUDGET", 1)  # so many entities that one process searches them, too
+    run(RunConfig.model_validate({**CONFIG, "data": str(write_towns(tmp_path / "towns"))}), tmp_path / "run")
+    with Counting(Cluster(cpus=2), 2) as holders:
+        asked = open_run(tmp_path / "run", store=tmp_path / "new steps", holders=holders)
+        in_parts = asked.complete(min_probability=0)
+    whole = open_run(tmp_path / "run").complete(min_probability=0)
+    assert {*holders.held} == {"best.safetensors", "trees"}
+    assert len(whole.table)
+    assert in_parts.table.equals(whole.table)
+
+
+def test_parts_need_a_place(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["complete", str(tmp_path), "--parts", "2"])
+    assert isinstance(done.exception, ConfigError)
+    assert "--parts 2: parts are held by workers of Ray" in str(done.exception)
+
+
+CONFIG: dict[str, Any] = {
+    "threads": 1,
+    "stage1": {"rank": 4, "batch": 60, "epochs": 1},
+    "candidates": {
+        "k": 6,
+        "crossfit": {"folds": 3},
+        "extra_retrievers": {
+            "rules": {"model": "rules"},
+            "tree": {"model": "extreme_text", "dim": 8, "epochs": 1, "buckets": 100, "pair_bits": 0},
+        },
+    },
+    "reranker": {"kind": "wide", "text": False, "width": 8, "heads": 2, "epochs": 1, "max_tokens": 400},
+    "calibration": {"folds": 0},
+    "refit": True,
+}
+
+
+class Counting(PartsOnRay):
+    """Notes what it was asked to hold."""
+
+    def __init__(self, cluster: Cluster, n_parts: int) -> None:
+        super().__init__(cluster, n_parts)
+        self.held: list[str] = []
+
+    def vectors(self, scorer: DotProductScorer, path: Path) -> InParts:
+        self.held.append(path.name)
+        return super().vectors(scorer, path)
+
+    def trees(self, folder: Path) -> ExtremeText:
+        self.held.append("trees")
+        return super().trees(folder)
 
 
 def assert_same(one: Candidates, other: Candidates) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cear.cli.console import console, loading, progress_bar, resumable
-from cear.cli.elsewhere import ON, elsewhere
+from cear.cli.elsewhere import ON, PARTS, elsewhere, holders
 from cear.core.places import can_write
 from cear.core.shown import one_line
 
@@ -50,6 +50,7 @@ def complete(
     data: Annotated[str | None, typer.Option(help="Where the run's data is now, if it has moved.")] = None,
     store: Annotated[str | None, typer.Option(help="Where the run's steps are now, if they have moved.")] = None,
     on: Annotated[str | None, typer.Option(envvar="CEAR_ON", help=ON)] = None,
+    parts: Annotated[int | None, typer.Option(min=1, help=PARTS)] = None,
 ) -> None:
     """Propose facts that no split has, the most probable first, for people to review and as a file.
 
@@ -68,8 +69,9 @@ def complete(
     if out is not None:
         refuse_format(out)
     started = datetime.now(UTC)
-    with resumable():
-        finished = open_run(run, source=data, store=store, on=elsewhere(on), progress=progress_bar)
+    with resumable(), holders(on, parts) as held:
+        made_on = elsewhere(on) if held is None else None
+        finished = open_run(run, source=data, store=store, on=made_on, holders=held, progress=progress_bar)
         if new_entities is not None:
             finished = finished.with_entities(read_newcomers(new_entities, finished.kb))
         made = finished.complete(

@@ -45,8 +45,9 @@ class Cluster:
             ray.init(configure_logging=False, runtime_env={"env_vars": {OPENMP: openmp_threads()}}, **there)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             raise ClusterError(
-                f"There is no Ray cluster at {self.address or 'this machine'}: {error}. Start one with `ray start "
-                "--head`, and name it: --on ray://HOST:10001, or --on HOST:6379 on one of its machines."
+                f"There is no Ray cluster at {self.address or 'this machine'}, or it does not let us in: {error}. "
+                "Start one with `ray start --head`, and name it: --on ray://HOST:10001, or --on HOST:6379 on one of "
+                "its machines. Where it asks for a token, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token."
             ) from error
 
 
@@ -64,10 +65,15 @@ def ray_at(where: str, *, cpus: int | None = None, data_parallel: int = 1) -> El
     """
     from cear.cluster.executor import RayExecutor
 
+    return partial(RayExecutor, cluster_at(where, cpus), data_parallel)
+
+
+def cluster_at(where: str, cpus: int | None = None) -> Cluster:
+    """The cluster of that name; it is not connected to yet."""
     if where != LOCAL and ":" not in where:
         raise ConfigError(f"--on {where}: no such place. Say ray for this machine, or ray://HOST:PORT for a cluster.")
     _import_ray()
-    return partial(RayExecutor, Cluster(None if where == LOCAL else where, cpus), data_parallel)
+    return Cluster(None if where == LOCAL else where, cpus)
 
 
 def _import_ray() -> Any:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 
-from cear.cluster.connecting import Cluster
+from cear.cluster.connecting import Cluster, cluster_at
 from cear.core.errors import ClusterError
 from cear.core.types import SIDES, Candidates, Ragged
 from cear.retrieval import (
@@ -60,6 +60,33 @@ def trees_on(cluster: Cluster, folder: Path, n_parts: int, *, threads: int = 1) 
         of_side = {side: [part for (of, _), part in zip(jobs, parts, strict=True) if of == side] for side in SIDES}
         sides = {side: SideInParts(model, of_side[side]) for side, model in models.items()}
         yield ExtremeText(tail=sides["tail"], head=sides["head"])
+
+
+class PartsOnRay:
+    """Holds the entities of retrievers in actors, so many for each retriever or side of one, until it is left."""
+
+    def __init__(self, cluster: Cluster, n_parts: int) -> None:
+        self._cluster, self._n_parts = cluster, n_parts
+        self._held = ExitStack()
+
+    def vectors(self, scorer: DotProductScorer, path: Path) -> InParts:
+        """The scorer, its best entities found by actors with a slice of the rows each."""
+        return self._held.enter_context(vectors_on(self._cluster, scorer, path, self._n_parts))
+
+    def trees(self, folder: Path) -> ExtremeText:
+        """The label trees in a folder, searched by actors with some of the subtrees each."""
+        return self._held.enter_context(trees_on(self._cluster, folder, self._n_parts))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+
+def parts_at(where: str, n_parts: int) -> PartsOnRay:
+    """Who holds entities in so many parts on Ray: `ray` starts it on this machine, `ray://HOST:PORT` finds one."""
+    return PartsOnRay(cluster_at(where), n_parts)
 
 
 class Holder:

@@ -24,6 +24,7 @@ from cear.pipeline.folder import RUN, STEPS, claim, finish, read_run, refuse_oth
 from cear.pipeline.packing import at_hand, data_of, vectors_of
 from cear.pipeline.plan import Plan
 from cear.pipeline.recipe import Elsewhere, Recipe
+from cear.retrieval import Holders
 from cear.steps import Address, Place, StepReport, Store, holds_steps, located
 
 
@@ -102,12 +103,14 @@ def open_run(
     int8: bool = False,
     ranking_minutes: float | None = None,
     on: Elsewhere | None = None,
+    holders: Holders | None = None,
     progress: Progress = silent,
 ) -> Run:
     """The finished run in a folder, or packed in a file; `source` says where its data is now, and `store` its steps.
 
     `int8` answers with a re-ranker of 8-bit weights: faster, and a little off. `ranking_minutes` and `on` are as in
-    `run`; `progress` shows steps that are made now, such as those of a completion.
+    `run`; `progress` shows steps that are made now, such as those of a completion. `holders` hold the entities of its
+    retrievers in parts, as those of `cear.cluster.parts_at` do, where this process has no room for them.
     """
     folder = at_hand(Path(folder))
     about, config = read_run(folder)
@@ -127,7 +130,16 @@ def open_run(
     told = {"source": source, "int8": int8, "ranking_minutes": ranking_minutes}
     recipe = partial(Recipe.of_finished, folder, places[0], kb.digest, context, **told)
     kept = Store(places[0], others=places[1:], context=context, executor=None if on is None else on(recipe(), context))
-    plan = Plan(config, kb, kept, context, about.get("brought", {}), int8=int8, ranking_minutes=ranking_minutes)
+    plan = Plan(
+        config,
+        kb,
+        kept,
+        context,
+        about.get("brought", {}),
+        holders=holders,
+        int8=int8,
+        ranking_minutes=ranking_minutes,
+    )
     refuse_unfinished(folder, plan, about)
     if int8:
         plan.ranker  # noqa: B018 - loads it, and so refuses now what has no 8-bit weights

@@ -208,7 +208,8 @@ class Plan(RetrieverPlan):
     @cached_property
     def upstream(self) -> Upstream:
         """What stands before the re-ranker."""
-        fold = self.load_retriever(STAGE1, *self._unseen) if self.settings2.reads_vectors else None
+        whole = replace(self, holders=None)  # its vectors are read, and not only searched
+        fold = whole.load_retriever(STAGE1, *self._unseen) if self.settings2.reads_vectors else None
         return Upstream(self.kb, [*self.config.candidates.extra_retrievers], fold)
 
     @property

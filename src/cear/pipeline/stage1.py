@@ -17,7 +17,7 @@ from cear.core.records import from_json
 from cear.data import KnowledgeBase
 from cear.pipeline import making
 from cear.pipeline.parts import Everything, Fold, Part, Whole
-from cear.retrieval import Retriever, RetrieverConfig
+from cear.retrieval import Holders, Retriever, RetrieverConfig
 from cear.steps import Step, Store
 from cear.training import State
 
@@ -36,6 +36,12 @@ class RetrieverPlan:
     """What the user's own files held when the run was made: a finished run does not need them."""
     fold_numbers: tuple[int, ...] | None = None
     """The folds whose lists Stage 2 learns from, where these are not the first as the configuration says."""
+    holders: Holders | None = None
+    """Who holds the entities of retrievers in parts; None loads them here.
+
+    Both find the same, to the last bit where there are too many entities for all their scores to be held at a time;
+    scores of fewer are those of another product.
+    """
 
     @cached_property
     def stage1(self) -> dict[str, Step]:
@@ -94,7 +100,8 @@ class RetrieverPlan:
 
     def load_retriever(self, name: str, part: Part, step: Step) -> Retriever:
         """One of them, by its name."""
-        return self._settings_on(part)[name].load(part.seen, self.store.get(step), self.context)
+        settings, there = self._settings_on(part)[name], (part.seen, self.store.get(step), self.context)
+        return settings.load(*there) if self.holders is None else settings.load_in_parts(*there, self.holders)
 
     def training(self, step: Step) -> State:
         """How the training of a retriever went."""

@@ -58,6 +58,7 @@ from cear.retrieval.pykeen_weights import export_pykeen, has_pykeen_model
 from cear.retrieval.retriever import (
     Fitted,
     GivesReasons,
+    Holders,
     Retriever,
     RetrieverConfig,
     SearchesItself,
@@ -116,6 +117,7 @@ __all__ = [
     "Fitted",
     "GivesReasons",
     "GradientConfig",
+    "Holders",
     "ImportedConfig",
     "InParts",
     "JudgedFacts",

@@ -13,14 +13,14 @@ from cear.core.settings import Settings
 from cear.core.tensors import load_state
 from cear.data import KnowledgeBase
 from cear.evaluation import valid_mrr
-from cear.retrieval.embeddings import AnyEmbedding, Embeddings, RowsConfig
+from cear.retrieval.embeddings import ENTITIES, RELATIONS, AnyEmbedding, Embeddings, MappedRows, RowsConfig
 from cear.retrieval.losses import AnyLoss, SoftmaxLoss
 from cear.retrieval.objective import Objective
 from cear.retrieval.optimizers import OptimizerConfig
-from cear.retrieval.retriever import Fitted, RetrieverConfig
-from cear.retrieval.scorer import Scorer
+from cear.retrieval.retriever import Fitted, Holders, Retriever, RetrieverConfig
+from cear.retrieval.scorer import DotProductScorer, Scorer
 from cear.retrieval.training import Stage1Task
-from cear.training import Schedule, State, fit, load_weights
+from cear.training import BEST, Schedule, State, fit, load_weights
 
 
 class ScheduleConfig(Settings):
@@ -104,6 +104,15 @@ class GradientConfig(ScheduleConfig, RetrieverConfig):
         scorer = self.build(kb, context)
         load_state(scorer, load_weights(folder))
         return scorer.eval()
+
+    def load_in_parts(self, kb: KnowledgeBase, folder: Path, context: Context, holders: Holders) -> Retriever:
+        """Its rows stay in their file, if rows are all that it has learned and its score is a product with them."""
+        path = folder / BEST
+        if isinstance(self.embedding, RowsConfig):
+            scorer = self.scorer(MappedRows(path)).eval()
+            if isinstance(scorer, DotProductScorer) and scorer.state_dict().keys() == {ENTITIES, RELATIONS}:
+                return holders.vectors(scorer, path)
+        return self.load(kb, folder, context)
 
     def details(self, training: State) -> dict[str, Any]:
         """Rank and epochs."""

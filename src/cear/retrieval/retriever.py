@@ -19,6 +19,7 @@ from cear.training import State
 
 if TYPE_CHECKING:
     from cear.retrieval.rules.reasons import FiredRule  # rules are a plug-in, and plug-ins import this module
+    from cear.retrieval.scorer import DotProductScorer
 
 
 class Retriever(Protocol):
@@ -72,6 +73,16 @@ class TakesNewEntities(Retriever, Protocol):
         """
 
 
+class Holders(Protocol):
+    """Whoever holds the entities of a retriever in parts, where no process has room for all of them."""
+
+    def vectors(self, scorer: DotProductScorer, path: Path) -> Retriever:
+        """The scorer, its best entities found by who holds a slice of the rows in this file."""
+
+    def trees(self, folder: Path) -> Retriever:
+        """The label trees in a folder, searched by who holds some of their subtrees."""
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A retriever that has learned, and how that went."""
@@ -113,6 +124,11 @@ class RetrieverConfig(Settings, ABC):
     @abstractmethod
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> Retriever:
         """The retriever that `fit` left in a folder."""
+
+    def load_in_parts(self, kb: KnowledgeBase, folder: Path, context: Context, holders: Holders) -> Retriever:
+        """The same, which finds the same, its entities held by others; whole where they cannot be cut."""
+        del holders
+        return self.load(kb, folder, context)
 
     def brought(self) -> str | None:
         """The digest of what the user brings beside the knowledge base, such as a trained model; None for nothing.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cear.core.registry import union_of
 from cear.retrieval.embeddings.embedding import EmbeddingConfig, Embeddings, Vectors
 from cear.retrieval.embeddings.lstm import LstmConfig, LstmEmbeddings
-from cear.retrieval.embeddings.mapped import MappedRows
+from cear.retrieval.embeddings.mapped import ENTITIES, RELATIONS, MappedRows
 from cear.retrieval.embeddings.rows import GrownRows, Rows, RowsConfig, RowsEmbeddings
 from cear.retrieval.embeddings.text import TextEmbeddings, TextProjectionConfig
 
@@ -27,6 +27,8 @@ else:
 
 __all__ = [
     "EMBEDDINGS",
+    "ENTITIES",
+    "RELATIONS",
     "AnyEmbedding",
     "EmbeddingConfig",
     "Embeddings",

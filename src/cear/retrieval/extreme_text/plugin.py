@@ -13,7 +13,7 @@ from cear.retrieval.extreme_text.config import TreeSettings
 from cear.retrieval.extreme_text.model import ExtremeText
 from cear.retrieval.extreme_text.origin import origin_of
 from cear.retrieval.extreme_text.training import train_extreme_text
-from cear.retrieval.retriever import Fitted, RetrieverConfig, learned
+from cear.retrieval.retriever import Fitted, Holders, Retriever, RetrieverConfig, learned
 from cear.training import State
 
 
@@ -43,6 +43,11 @@ class ExtremeTextConfig(TreeSettings, RetrieverConfig):
     def load(self, kb: KnowledgeBase, folder: Path, context: Context) -> ExtremeText:
         """The trees in a folder, mapped into memory, or on another device than the CPU."""
         return ExtremeText.load(folder, origin_of(kb, self.settings), device=context.device)
+
+    def load_in_parts(self, kb: KnowledgeBase, folder: Path, context: Context, holders: Holders) -> Retriever:
+        """The trees, each side cut into subtrees that others hold."""
+        del kb, context
+        return holders.trees(folder)
 
     def details(self, training: State) -> dict[str, Any]:
         """Width and epochs."""

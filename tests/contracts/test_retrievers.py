@@ -16,16 +16,27 @@ from cear.core.context import HERE, Context
 from cear.core.errors import ConfigError, MismatchError
 from cear.core.settings import Settings
 from cear.core.tensors import read_tensors
-from cear.core.types import Ints, Queries, Split
+from cear.core.types import Ints, Queries, Side, Split
 from cear.data import KnowledgeBase
 from cear.retrieval import (
     EMBEDDINGS,
     LOSSES,
     RETRIEVERS,
     ComplExConfig,
+    DotProductScorer,
+    EntityPart,
+    ExtremeText,
     ImportedConfig,
+    InParts,
     Retriever,
     RetrieverConfig,
+    SideInParts,
+    SidePart,
+    closed_nodes,
+    map_side,
+    side_file,
+    slices_of,
+    top_k,
     write_scorer,
 )
 from cear.training import LATEST
@@ -183,6 +194,33 @@ class TestScores:
     def test_one_does_not_depend_on_its_batch(self, retriever: Retriever, queries: Queries) -> None:
         alone = torch.cat([scores_of(retriever, queries[i : i + 1]) for i in range(len(queries))])
         torch.testing.assert_close(scores_of(retriever, queries), alone, atol=1e-5, rtol=1e-5)
+
+
+class HeldHere:
+    """Holds entities in two parts, in this process."""
+
+    def vectors(self, scorer: DotProductScorer, path: Path) -> InParts:
+        slices = slices_of(scorer.n_entities, 2)
+        return InParts(scorer, [EntityPart.mapped(path, "entity.weight", each) for each in slices])
+
+    def trees(self, folder: Path) -> ExtremeText:
+        return ExtremeText(tail=self.side(folder, "tail"), head=self.side(folder, "head"))
+
+    def side(self, folder: Path, side: Side) -> SideInParts:
+        path = side_file(folder, side)
+        model = map_side(path)
+        parts = [SidePart.mapped(path, number, 2) for number in range(len(closed_nodes(model.tree, 2)))]
+        return SideInParts(model, parts)
+
+
+def test_held_in_parts_it_finds_the_same(
+    config: RetrieverConfig, folder: Path, retriever: Retriever, towns: KnowledgeBase, queries: Queries
+) -> None:
+    in_parts = config.load_in_parts(towns, folder, HERE, HeldHere())
+    whole, found = (top_k(each, queries, 10, drop=towns.known("train")) for each in (retriever, in_parts))
+    assert np.array_equal(whole.entities, found.entities)
+    assert whole.scores.tobytes() == found.scores.tobytes()
+    assert torch.equal(scores_of(retriever, queries), scores_of(in_parts, queries))
 
 
 class TestFitting:

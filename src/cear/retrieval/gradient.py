@@ -10,7 +10,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from cear.core.context import Context
 from cear.core.settings import Settings
-from cear.core.tensors import load_state
+from cear.core.tensors import load_state, map_tensors
 from cear.data import KnowledgeBase
 from cear.evaluation import valid_mrr
 from cear.retrieval.embeddings import ENTITIES, RELATIONS, AnyEmbedding, Embeddings, MappedRows, RowsConfig
@@ -108,9 +108,9 @@ class GradientConfig(ScheduleConfig, RetrieverConfig):
     def load_in_parts(self, kb: KnowledgeBase, folder: Path, context: Context, holders: Holders) -> Retriever:
         """Its rows stay in their file, if rows are all that it has learned and its score is a product with them."""
         path = folder / BEST
-        if isinstance(self.embedding, RowsConfig):
+        if map_tensors(path).keys() == {ENTITIES, RELATIONS}:
             scorer = self.scorer(MappedRows(path)).eval()
-            if isinstance(scorer, DotProductScorer) and scorer.state_dict().keys() == {ENTITIES, RELATIONS}:
+            if isinstance(scorer, DotProductScorer):
                 return holders.vectors(scorer, path)
         return self.load(kb, folder, context)
 

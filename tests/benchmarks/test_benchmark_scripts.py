@@ -22,7 +22,7 @@ from cear.core.files import write_json
 from cear.core.types import Candidates, Queries
 from cear.data import KnowledgeBase, load
 from cear.pipeline import open_run, run
-from cear.retrieval import ComplExConfig, SoftmaxLoss
+from cear.retrieval import ComplEx, ComplExConfig, RowsEmbeddings, SoftmaxLoss
 from cear.retrieval.batches import TrainingQueries
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -330,6 +330,24 @@ class TestPartitionedSearch:
 
     def test_the_peak_of_a_process_is_known(self, script: Any) -> None:
         assert script("partitioned_search").peak_of(os.getpid()) > 2**20
+
+
+class TestApproximateSearch:
+    def test_recall_is_the_share_of_the_exact_lists_that_is_found(self, script: Any) -> None:
+        exact = Candidates(np.array([[3, 1], [2, 0]]), np.zeros((2, 2), np.float32))
+        recall = script("approximate_search").recall
+        assert recall(exact, np.array([[1, 3], [0, 2]])) == 1.0
+        assert recall(exact, np.array([[1, 7], [-1, -1]])) == 0.25
+
+    def test_copies_stand_behind_the_trained_vectors_and_near_them(self, script: Any) -> None:
+        scorer = ComplEx(RowsEmbeddings(10, 2, scale=1.0), 64).requires_grad_(False)
+        more = script("approximate_search").grown(scorer, 25, 0.1)
+        rows, vectors = scorer.entity_vectors(), more.entity_vectors()
+        assert torch.equal(vectors[:10], rows)
+        moved = (vectors[10:20] - rows).norm(dim=1) / rows.norm(dim=1)
+        assert torch.allclose(moved, torch.tensor(0.1), rtol=0.3)
+        asked = Queries(np.arange(10), np.arange(10) % 4)
+        assert torch.equal(more.query_vectors(asked), scorer.query_vectors(asked))
 
 
 class TestOlpbenchWhole:

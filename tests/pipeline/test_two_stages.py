@@ -139,6 +139,7 @@ class TestRun:
         "change",
         [
             {"reranker.seed": 7},
+            {"reranker.precision": "bf16"},
             {"reranker.epochs": 1},
             {"candidates.k": 4},
             {"fusion": "none"},

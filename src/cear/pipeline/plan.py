@@ -83,7 +83,7 @@ class Plan(RetrieverPlan):
         settings = {
             "settings": config.settings_key() | {"seed": self.stage2.seed},
             "version": config.version,
-            "precision": self.config.precision,
+            "precision": self.stage2.precision,
         }
         lists = [step for _, step in self.training_lists]
         inputs = (*lists, *self.features, self.validation, *self._vectors_of)
@@ -152,7 +152,8 @@ class Plan(RetrieverPlan):
 
     def preflight(self) -> None:
         """Refuse now what could only fail after hours: a missing encoder, too few positions for k candidates."""
-        if self.config.precision == "bf16" and not has_bf16(self.context.device):
+        asked = {self.config.precision} | ({self.stage2.precision} if self.config.reranker is not None else set())
+        if "bf16" in asked and not has_bf16(self.context.device):
             log.warning(
                 "precision: bf16 is emulated by this processor, and many times slower than fp32. Set it to fp32."
             )
@@ -254,9 +255,8 @@ class Plan(RetrieverPlan):
 
     @property
     def stage2(self) -> Context:
-        """The context of Stage 2, which may have a seed of its own."""
-        seed = self.settings2.seed
-        return self.context if seed is None else self.context.with_seed(seed)
+        """The context of Stage 2."""
+        return self.settings2.context(self.context)
 
     @property
     def ranker_settings(self) -> dict[str, Any]:

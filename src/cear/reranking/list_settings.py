@@ -15,7 +15,7 @@ class ListSettings(RerankerConfig):
     With `flag_known` the last feature of a candidate says whether it is a known answer.
     """
 
-    added_later: ClassVar[frozenset[str]] = frozenset({"list_inputs", "flag_known"})
+    added_later: ClassVar[frozenset[str]] = RerankerConfig.added_later | {"list_inputs", "flag_known"}
     describing: ClassVar[frozenset[str]] = frozenset({"list_inputs", "flag_known"})
     """The settings that features depend on."""
 

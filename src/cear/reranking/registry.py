@@ -36,4 +36,4 @@ def load_reranker(folder: Path, upstream: Upstream, context: Context = HERE) -> 
     """The re-ranker that was saved in a folder, of whatever kind it is."""
     saved = read_json(folder / CONFIG)
     config: RerankerConfig = TypeAdapter(AnyReranker).validate_python(saved["config"])
-    return config.load(upstream, folder, context.with_seed(saved["seed"]))
+    return config.load(upstream, folder, config.context(context).with_seed(saved["seed"]))

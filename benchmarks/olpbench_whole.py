@@ -8,7 +8,8 @@ python benchmarks/olpbench_whole.py --folder big --on ray          # steps made 
 The knowledge base is made up, in OLPBENCH's layout (`open_kb/world.py`). ExtremeText learns from all facts and, for
 the lists of a million training queries, without a fold of them; CEAR learns from a slice of the lists. Twenty thousand
 questions have their best 50 re-ranked, from which probabilities are learned, and one relation is completed. Seconds and
-memory are those that each step reports, interrupted tries counted in.
+memory are those that each step reports, interrupted tries counted in; the memory of all processes together is looked at
+every few seconds. Stage 2 computes in bf16 where the processor has it.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import yaml
+from on_ray import descendants
 from open_kb.files import write_open_kb
 from open_kb.world import Sizes
 
 from cear.config import RunConfig
+from cear.core.devices import has_bf16
 from cear.core.files import read_json, write_json
 from cear.data import KnowledgeBase, load
 from cear.reports import Provenance
@@ -40,6 +45,7 @@ GIB = 2**30
 OUT_OF_TIME = 3  # the exit code of a command that saved everything and wants to be called again
 LEAST = {"lists": 2000, "learned": 48, "questions": 200, "facts": 20}  # of a small world, so that all has something
 FACTS = 250  # test facts whose exact ranks are measured
+EVERY = 5.0  # seconds between two looks at the memory of all processes
 BUDGET = 2_000  # questions of the relation that is completed
 
 
@@ -68,6 +74,7 @@ def config_of(data: Path, scale: float, threads: int) -> Found:
             "lists_per_epoch": size["learned"],
             "epochs": 1,
             "validate_facts": size["facts"],
+            "precision": "bf16" if has_bf16("cpu") else "fp32",
         },
         # With a million phrases hardly any pair of them is held by the same entities: what is known is asked for more.
         "calibration": {"questions": size["questions"], "proposals": 10, "folds": 0, "least_share": 0.99},
@@ -116,6 +123,29 @@ def busiest_relation(kb: KnowledgeBase) -> str:
     return kb.relations.id(int(np.bincount(kb.facts("train")[:, 1]).argmax()))
 
 
+class Watch(Thread):
+    """Looks every few seconds at the memory of all processes that this one has started."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.most = 0
+        """Bytes at the highest; what processes share is counted once."""
+
+    def run(self) -> None:
+        """Until this process ends."""
+        while True:
+            self.most = max(self.most, sum(map(memory_of, descendants(os.getpid()))))
+            time.sleep(EVERY)
+
+
+def memory_of(process: int) -> int:
+    """The bytes of memory that a process has, its share of what several have; 0 where it is gone."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return 0
+
+
 def steps_of(store: Path) -> list[Found]:
     """What each step cost, in the order in which they were made."""
     reports = sorted((read_json(path) for path in store.glob("*/*/step.json")), key=lambda each: each["date"])
@@ -123,8 +153,8 @@ def steps_of(store: Path) -> list[Found]:
     return [{name: report.get(name) for name in kept} for report in reports]
 
 
-def summary(steps: Sequence[Found], commands: dict[str, float]) -> Found:
-    """All steps, the seconds of the commands in this call, and the highest peak of memory."""
+def summary(steps: Sequence[Found], commands: dict[str, float], most: int = 0) -> Found:
+    """All steps, the seconds of the commands in this call, and the highest memory of a process and of all."""
     child = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     peaks = [each["peak_bytes"] or 0 for each in steps]
     return {
@@ -132,6 +162,7 @@ def summary(steps: Sequence[Found], commands: dict[str, float]) -> Found:
         "seconds_of_all_steps": sum(each["seconds"] for each in steps),
         "commands_of_this_call_seconds": commands,
         "peak_gib": max([child, *peaks]) / GIB,
+        "peak_of_all_processes_in_this_call_gib": most / GIB,
     }
 
 
@@ -163,10 +194,11 @@ def main() -> None:
     options, start = parse(), time.perf_counter()
     options.folder.mkdir(parents=True, exist_ok=True)
     os.environ["CEAR_CACHE"] = str((options.folder / "cache").resolve())  # workers find the data read already
-    config = prepare(options)
+    config, watch = prepare(options), Watch()
+    watch.start()
     commands = run_commands(config, options)
     kb = load(options.folder / "open-kb")
-    found = summary(steps_of(options.folder / "run" / "steps"), commands)
+    found = summary(steps_of(options.folder / "run" / "steps"), commands, watch.most)
     said = {"scale": options.scale, "threads": options.threads, "on": options.on}
     settings = {name: value for name, value in yaml.safe_load(config.read_text()).items() if name != "data"}
     provenance = Provenance.collect(
@@ -177,7 +209,9 @@ def main() -> None:
     write_json(options.out, record | {"provenance": provenance.as_json()})
     for step in found["steps"]:
         print(f"{step['name']:<32} {step['seconds']:9.1f} s   peak {(step['peak_bytes'] or 0) / GIB:6.2f} GiB")
-    print(f"{found['seconds_of_all_steps'] / 60:.1f} minutes, at most {found['peak_gib']:.1f} GiB")
+    together = found["peak_of_all_processes_in_this_call_gib"]
+    told = f"at most {found['peak_gib']:.1f} GiB in one process, {together:.1f} GiB in all"
+    print(f"{found['seconds_of_all_steps'] / 60:.1f} minutes, {told}")
 
 
 if __name__ == "__main__":

@@ -360,6 +360,11 @@ class TestOlpbenchWhole:
         assert full.calibration.questions == 20_000
         assert small.candidates.queries == 2000
 
+    def test_the_memory_of_a_process_is_known_and_that_of_one_that_is_gone_is_none(self, script: Any) -> None:
+        memory_of = script("olpbench_whole").memory_of
+        assert memory_of(os.getpid()) > 2**24
+        assert memory_of(2**22 + 1) == 0
+
     def test_steps_are_told_in_the_order_in_which_they_were_made(self, script: Any, tmp_path: Path) -> None:
         for name, date in (("late", "2026-02"), ("early", "2026-01")):
             report = {"name": name, "kind": "k", "date": date, "seconds": 1.0, "peak_bytes": 5}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from cear.core.counting import starts_run
 from cear.core.errors import DataError
@@ -123,15 +124,22 @@ class KnowledgeBase:
         return hashed.hexdigest()
 
     def _known_facts(self, *splits: Split) -> KnownAnswers:
-        facts = np.concatenate([self.facts(split) for split in splits])
-        return KnownAnswers.of(facts, self.n_entities, self.n_relations)
+        return KnownAnswers.of_pairs(map(self._pairs, splits), self.n_entities)
 
     def _known_mentions(self, *splits: Split) -> KnownAnswers:
-        queries, golds = [self.queries(split) for split in splits], [self.gold_mentions(split) for split in splits]
-        keys = [q.relation * self.n_entities + q.entity for q in queries]
-        repeated = [np.repeat(key, gold.counts) for key, gold in zip(keys, golds, strict=True)]
-        answers = np.concatenate([gold.values for gold in golds])
-        return KnownAnswers.of_pairs(np.concatenate(repeated), answers, self.n_entities)
+        return KnownAnswers.of_pairs(map(self._mention_pairs, splits), self.n_entities)
+
+    def _pairs(self, split: Split) -> tuple[Ints, Ints]:
+        """Both queries of every fact as numbers, and their answers."""
+        return query_pairs(self.facts(split), self.n_entities, self.n_relations)
+
+    def _mention_pairs(self, split: Split) -> tuple[Ints, Ints]:
+        """The same with every other mention of each answer."""
+        key, answer = self._pairs(split)
+        if self.mentions is None or split not in self.mentions.ends:
+            return key, answer
+        mentions = self.gold_mentions(split)
+        return np.repeat(key, mentions.counts), mentions.values
 
     def _content(self) -> Iterator[bytes]:
         yield from self.entities.content()
@@ -165,14 +173,12 @@ class KnownAnswers:
     @classmethod
     def of(cls, facts: Ints, n_entities: int, n_relations: int) -> KnownAnswers:
         """The answers that these facts give, in both directions."""
-        s, r, o = facts.T
-        key = np.concatenate([r * n_entities + s, (r + n_relations) * n_entities + o])
-        return cls.of_pairs(key, np.concatenate([o, s]), n_entities)
+        return cls.of_pairs(map(query_pairs, [facts], [n_entities], [n_relations]), n_entities)
 
     @classmethod
-    def of_pairs(cls, key: Ints, answer: Ints, n_entities: int) -> KnownAnswers:
-        """These answers of queries, a query ⟨entity, relation, ?⟩ being `relation * n_entities + entity`."""
-        key, answer = _distinct_pairs(key, answer, n_entities)
+    def of_pairs(cls, pairs: Iterable[tuple[Ints, Ints]], n_entities: int) -> KnownAnswers:
+        """These queries and their answers, a query ⟨entity, relation, ?⟩ being `relation * n_entities + entity`."""
+        key, answer = _distinct_pairs([*pairs], n_entities)
         starts = np.flatnonzero(starts_run(key))
         offsets = np.append(starts, len(key)).astype(np.int64)
         return cls(key[starts], Ragged(offsets, answer), n_entities)
@@ -198,16 +204,35 @@ class KnownAnswers:
         return Ragged.of_counts(counts, answers.values)
 
 
-def _distinct_pairs(key: Ints, answer: Ints, n_entities: int) -> tuple[Ints, Ints]:
-    """Each pair once, ascending by key, then by answer."""
-    if (int(key.max(initial=0)) + 1) * n_entities < 2**64:
+def query_pairs(facts: Ints, n_entities: int, n_relations: int) -> tuple[Ints, Ints]:
+    """Both queries of every fact, as numbers, and their answers, (2 facts,) each."""
+    s, r, o = facts.T
+    return np.concatenate([r * n_entities + s, (r + n_relations) * n_entities + o]), np.concatenate([o, s])
+
+
+def _distinct_pairs(pairs: list[tuple[Ints, Ints]], n_entities: int) -> tuple[Ints, Ints]:
+    """Each pair once, ascending by key, then by answer; `pairs` is emptied, since half a billion bytes are one copy.
+
+    That is what the keys of OLPBENCH's training facts take.
+    """
+    if (max(int(key.max(initial=0)) for key, _ in pairs) + 1) * n_entities < 2**64:
         # One number a pair: numpy sorts these fastest by far. Unsigned, or those of OLPBENCH would not fit.
-        packed = key.astype(np.uint64) * np.uint64(n_entities) + answer.astype(np.uint64)
+        packed = np.concatenate([_packed(*pairs.pop(), n_entities) for _ in range(len(pairs))])
         packed.sort()
         packed = packed[starts_run(packed)]
-        key, answer = np.divmod(packed, np.uint64(n_entities))
-        return key.astype(np.int64), answer.astype(np.int64)
+        answer = (packed % np.uint64(n_entities)).view(np.int64)
+        packed //= np.uint64(n_entities)
+        return packed.view(np.int64), answer
+    key, answer = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
     order = np.lexsort((answer, key))
     key, answer = key[order], answer[order]
     first = starts_run(key) | starts_run(answer)
     return key[first], answer[first]
+
+
+def _packed(key: Ints, answer: Ints, n_entities: int) -> npt.NDArray[np.uint64]:
+    """One number for each pair."""
+    packed = key.astype(np.uint64)
+    packed *= np.uint64(n_entities)
+    packed += answer.astype(np.uint64)
+    return packed

@@ -47,7 +47,7 @@ class EntityClusters:
         queries, answers, n_entities = known.queries, known.answers, len(self.first)
         mentions = self.mentions(answers.values)
         key = (queries.relation * n_entities + queries.entity)[answers.rows]
-        return KnownAnswers.of_pairs(np.repeat(key, mentions.counts), mentions.values, n_entities)
+        return KnownAnswers.of_pairs([(np.repeat(key, mentions.counts), mentions.values)], n_entities)
 
     def best(self, scores: Floats) -> Floats:
         """The score of each cluster's best mention in the column of its first, (query, entity); -inf in the others.

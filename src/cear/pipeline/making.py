@@ -26,7 +26,7 @@ from cear.core.progress import Progress
 from cear.core.tensors import read_tensors, write_tensors
 from cear.core.types import Floats, Protocol, Queries, Split, TieRule
 from cear.evaluation import Asked, sample_facts, write_ranks
-from cear.pipeline.parts import Part
+from cear.pipeline.parts import Fold, Part
 from cear.pipeline.patience import refuse_slow
 from cear.ranking import Validation, evaluate_ranker, read_places, write_places
 from cear.reranking import STAGE2_ALONE, Examples, Trained, train_phases
@@ -99,6 +99,8 @@ def features(plan: Plan, part: Part, made: Step, folder: Path) -> None:
     """The features of lists, from what their part of the facts says."""
     read = read_lists(plan.store.get(made) / LISTS, plan.kb)
     write_tensors(folder / FEATURES, {"features": torch.from_numpy(plan.settings2.features_of(read, part.seen))})
+    if isinstance(part, Fold):
+        part.forget()  # its lists are made and described: nothing asks for its facts any more
 
 
 def reranker(plan: Plan, folder: Path) -> None:

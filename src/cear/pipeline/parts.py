@@ -71,6 +71,10 @@ class Fold:
         """The facts that are held out, (fact, 3)."""
         return self._split[1].facts("train")
 
+    def forget(self) -> None:
+        """Give back the memory of the dealt facts; asked again, they are dealt again."""
+        vars(self).pop("_split", None)
+
     @cached_property
     def _split(self) -> tuple[KnowledgeBase, KnowledgeBase]:
         fold_of = folds_of(self.kb.facts("train"), self.crossfit, seed=self.seed)

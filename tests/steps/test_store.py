@@ -240,7 +240,8 @@ PROGRAM = dedent(
         with (folder / "log").open("a") as file:
             file.write("start\\n")
             file.flush()
-            time.sleep(float(sys.argv[2]))
+            while not Path(sys.argv[2]).exists():
+                time.sleep(0.05)
             file.write("end\\n")
 
     store = Store(Path(sys.argv[1]), context=HERE)
@@ -250,28 +251,38 @@ PROGRAM = dedent(
 )
 
 
-def start(folder: Path, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", PROGRAM, str(folder), str(seconds)]
+def start(folder: Path) -> subprocess.Popen[str]:
+    """A process that makes a step, which ends when there is a file `go` in the folder."""
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(folder / "go")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def begun(folder: Path) -> subprocess.Popen[str]:
+    """One that has begun to make its step."""
+    process = start(folder)
+    while not [*folder.glob("kind/*.partial/log")]:
+        assert process.poll() is None
+        time.sleep(0.05)
+    return process
 
 
 class TestTwoProcesses:
     def test_one_makes_it_and_the_other_waits_and_is_told(self, tmp_path: Path) -> None:
-        first, second = start(tmp_path, 2), start(tmp_path, 2)
-        ends = [process.communicate(timeout=60) for process in (first, second)]
-        assert [process.returncode for process in (first, second)] == [0, 0]
+        both = [begun(tmp_path), start(tmp_path)]
+        assert both[1].stderr is not None
+        assert "Another process is making slow" in both[1].stderr.readline()
+        (tmp_path / "go").touch()
+        ends = [process.communicate(timeout=60) for process in both]
+        assert [process.returncode for process in both] == [0, 0]
         assert [out.split() for out, _ in ends] == [["ready", "start", "end"]] * 2, "made once, and never mixed"
-        assert sum("Another process is making slow" in err for _, err in ends) == 1
+        assert "Another process" not in ends[0][1]
 
     def test_a_killed_one_leaves_the_lock_free(self, tmp_path: Path) -> None:
-        process = start(tmp_path, 60)
-        assert process.stdout is not None
-        process.stdout.readline()
-        while not [*tmp_path.glob("kind/*.partial/log")]:
-            time.sleep(0.05)
+        process = begun(tmp_path)
         process.kill()
         process.communicate()
-        out, _ = start(tmp_path, 0).communicate(timeout=60)
+        (tmp_path / "go").touch()
+        out, _ = start(tmp_path).communicate(timeout=60)
         assert out.split() == ["ready", "start", "start", "end"]
 
 

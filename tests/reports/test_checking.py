@@ -8,9 +8,18 @@ import pytest
 from rich.console import Console
 
 import cear
-from cear.core.errors import ConfigError
+from cear.core.errors import ConfigError, DataError
 from cear.data import load
-from cear.reports import Loaded, Record, check_records, checking, checks_table, write_record
+from cear.reports import (
+    Loaded,
+    Record,
+    check_records,
+    checking,
+    checks_table,
+    read_records,
+    set_aside,
+    write_record,
+)
 
 SETTINGS = {"data": "demo", "stage1": {"rank": 8, "sizes": (1, 2)}, "also": {}}
 THEN = {"data": "demo", "stage1": {"rank": 8, "sizes": [1, 2]}, "also": {}}  # as JSON has it
@@ -174,3 +183,41 @@ def test_the_table_says_what_and_why(check, made, tmp_path):
         "same",
         "code: differs from commit cccccccc",
     ]
+
+
+class TestSetAside:
+    """Records that have changed go where their commit says what they are of; the others stay."""
+
+    @pytest.fixture
+    def checked(self, evaluation, made, tmp_path, monkeypatch):
+        """A record that still holds and one that does not, under `results`."""
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(checking, "changed_since", lambda commit: commit.startswith("d"))
+        (tmp_path / "toy.yaml").write_text("")
+        for name, commit in (("kept", "c" * 40), ("old", "d" * 40)):
+            record = Record.of(evaluation, replace(made, commit=commit), model="complex")
+            write_record(Path("results", "toy", f"{name}.json"), record, evaluation)
+        return self.check()
+
+    @staticmethod
+    def check():
+        return list(check_records(Path("results"), lambda *_: Loaded(SETTINGS, {}), lambda _: None))
+
+    def test_a_changed_record_is_moved_with_its_ranks_and_checked_no_more(self, checked):
+        before = Path("results/toy/old.json").read_bytes()
+        there = Path("results/earlier/dddddddd/toy/old.json")
+        assert set_aside(checked, Path("results")) == {Path("results/toy/old.json"): there}
+        assert there.read_bytes() == before
+        assert there.with_suffix(".ranks.parquet").exists()
+        assert [each.record.name for each in self.check()] == ["kept.json"]
+        assert not any(Path("results/toy").glob("old*"))
+
+    def test_those_set_aside_are_records_like_any_other(self, checked):
+        set_aside(checked, Path("results"))
+        assert [path.name for path, _ in read_records(Path("results/earlier"))] == ["old.json"]
+
+    def test_one_that_names_no_commit_stays_and_is_told(self, checked, monkeypatch):
+        monkeypatch.setattr(checking, "read_record", lambda _: {"provenance": {}})
+        with pytest.raises(DataError, match=r"old\.json has changed and names no commit"):
+            set_aside(checked, Path("results"))
+        assert Path("results/toy/old.json").exists()

@@ -9,6 +9,7 @@ from cear.reports.checking import (
     configuration_of,
     has_settings,
     option_of,
+    set_aside,
 )
 from cear.reports.comparing import Comparison, Group, compare_groups, comparison_table, open_ranks
 from cear.reports.completions import calibration_line, completion_table
@@ -75,6 +76,7 @@ __all__ = [
     "results_table",
     "run_card",
     "seeds_table",
+    "set_aside",
     "spread",
     "to_html",
     "to_latex",

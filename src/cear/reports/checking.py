@@ -14,11 +14,11 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import cear
-from cear.core.errors import CearError, ConfigError
+from cear.core.errors import CearError, ConfigError, DataError
 from cear.core.machine import changed_since
 from cear.data import Columns, RdfRules, SplitConfig, Variant, columns_override, load
 from cear.reports.machine_paths import clean
-from cear.reports.records import read_records
+from cear.reports.records import EARLIER, ranks_path, read_record, read_records
 
 State = Literal["same", "changed", "missing", "unknown"]
 STYLES: dict[State, str] = {"same": "green", "changed": "bold red", "missing": "yellow", "unknown": "dim"}
@@ -72,6 +72,26 @@ def check_records(folder: Path, load_settings: LoadSettings, steps_of: StepsOf) 
         now = steps_of(record) if configuration.state == "same" and made.get("steps") else None
         code = _check_commit(made) if now is None else _check_steps(made, now)
         yield Check(path, configuration, code, _check_data(made, digest))
+
+
+def set_aside(checks: Sequence[Check], folder: Path) -> dict[Path, Path]:
+    """Move the changed records under a folder, with their ranks, to where their commit says what they are of.
+
+    `results/wn18rr/wide.json` becomes `results/earlier/COMMIT/wn18rr/wide.json`. Where each was, and where it is.
+    """
+    moved = {}
+    for check in (each for each in checks if each.changed):
+        commit = read_record(check.record)["provenance"].get("commit")
+        if commit is None:
+            raise DataError(
+                f"{check.record} has changed and names no commit that it is of. Make it again, or delete it."
+            )
+        there = folder / EARLIER / commit[:8] / check.record.relative_to(folder)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        if ranks_path(check.record).exists():
+            ranks_path(check.record).replace(ranks_path(there))
+        moved[check.record] = check.record.replace(there)
+    return moved
 
 
 def checks_table(checks: Sequence[Check], folder: Path) -> Table:

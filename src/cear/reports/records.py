@@ -17,6 +17,8 @@ from cear.ranking import confusion
 from cear.reports.machine_paths import clean
 from cear.reports.provenance import Provenance
 
+EARLIER = "earlier"  # the folder of records that are of other code than today's, by commit
+
 
 @dataclass(frozen=True)
 class Record:
@@ -135,10 +137,12 @@ def ranks_path(record: Path) -> Path:
 
 
 def read_records(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The evaluation records under a folder, in the order of their paths; other JSON files are passed over."""
+    """The evaluation records under a folder, in the order of their paths; other JSON files are passed over.
+
+    So are those in its folder `earlier`, which are of other code: `cear results --set-aside`.
+    """
     for path in sorted(folder.rglob("*.json")):
-        value = _read(path)
-        if _is_evaluation(value):
+        if path.relative_to(folder).parts[0] != EARLIER and _is_evaluation(value := _read(path)):
             yield path, value
 
 

@@ -332,6 +332,15 @@ class TestPartitionedSearch:
         assert script("partitioned_search").peak_of(os.getpid()) > 2**20
 
 
+def test_stage_2_is_timed_in_both_precisions(script: Any, tmp_path: Path) -> None:
+    benchmark = script("stage2_precision")
+    benchmark.main(["--lists", "4", "--repeats", "1", "--out", str(tmp_path / "record.json")])
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["study"]["tokens_of_a_list"] < record["paper"]["tokens_of_a_list"]
+    for each in (record[name][what] for name in ("study", "paper") for what in ("learning", "reading")):
+        assert each["times_faster"] == pytest.approx(each["fp32"] / each["bf16"])
+
+
 class TestApproximateSearch:
     def test_recall_is_the_share_of_the_exact_lists_that_is_found(self, script: Any) -> None:
         exact = Candidates(np.array([[3, 1], [2, 0]]), np.zeros((2, 2), np.float32))

@@ -143,6 +143,11 @@ class TestKnownOnce:
             linked.known("train", mentions=mentions).of_queries(query).row(0).tolist() for mentions in (False, True)
         ]
         assert both == [[1], [1, 2]]
+        measured, learned = linked.known("train", mentions=True), linked.known("train")
+        assert linked.known("train", mentions=True) is measured
+        linked.known("train", "test", mentions=True)
+        assert linked.known("train", mentions=True) is not measured, "the last ones are kept"
+        assert linked.known("train") is learned
 
     def test_another_knowledge_base_knows_its_own(self) -> None:
         assert knowledge_base([(0, 0, 1)]).known("train") is not knowledge_base([(0, 0, 1)]).known("train")

@@ -96,12 +96,17 @@ class KnowledgeBase:
     def known(self, *splits: Split, mentions: bool = False) -> KnownAnswers:
         """Every answer that the facts of these splits give to a query.
 
-        With `mentions` also every other mention of each answer: for measuring, never for learning. They are made once.
+        With `mentions` also every other mention of each answer: for measuring, never for learning. They are made once,
+        but for those with mentions, of which the last ones are kept: one split is measured at a time.
         """
         key = (frozenset(splits), mentions and self.mentions is not None)
-        if key not in self._known:  # two threads may both make it, and then share one
-            self._known.setdefault(key, self._known_mentions(*splits) if key[1] else self._known_facts(*splits))
-        return self._known[key]
+        if (found := self._known.get(key)) is not None:
+            return found
+        if key[1]:
+            for other in [each for each in self._known if each[1]]:
+                self._known.pop(other, None)
+        # Two threads may both make it, and then share one.
+        return self._known.setdefault(key, self._known_mentions(*splits) if key[1] else self._known_facts(*splits))
 
     def with_facts(self, splits: Mapping[Split, Ints], mentions: Mentions | None = None) -> KnowledgeBase:
         """The same entities, relations and types with these facts; a type that only a missing fact says is gone."""

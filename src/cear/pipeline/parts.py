@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from cear.candidates import CrossfitConfig, fold_by_pair, folds_of, hold_out
 from cear.core.errors import DataError
@@ -18,6 +19,8 @@ from cear.core.types import SPLITS, Bools, Ints, Queries
 from cear.data import KnowledgeBase, KnownAnswers
 
 log = logging.getLogger("cear.pipeline")
+
+FACT = {"subject": pl.Int64, "relation": pl.Int64, "object": pl.Int64}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +98,8 @@ class Everything:
     @cached_property
     def seen(self) -> KnowledgeBase:
         """What retrievers learn from. Validation facts are among them, and so choose nothing."""
-        facts = np.unique(np.concatenate([self.kb.facts(split) for split in SPLITS]), axis=0)
+        every = pl.concat([pl.DataFrame(self.kb.facts(split), schema=FACT) for split in SPLITS])
+        facts = every.unique().sort(*FACT).to_numpy()  # as np.unique by rows, which takes minutes for tens of millions
         return self.kb.with_facts({"train": facts, "valid": self.kb.facts("valid")})
 
     @property

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -125,6 +126,27 @@ def test_pieces_are_made_first_by_anybody(store: Store) -> None:
     make(ray, whole, store)
     assert ray.together == [2, 1, 1]
     assert [path.name for path in store.folder.glob("kind/*/")] == [whole.key[:32]]
+
+
+def test_progress_counts_steps_and_ends_at_all_of_them(store: Store) -> None:
+    counted: list[int] = []
+
+    class Counting:
+        def advance(self, steps: int = 1) -> None:
+            counted[-1] -= steps
+
+        def describe(self, text: str) -> None:
+            del text
+
+    @contextmanager
+    def progress(text: str, total: int) -> Iterator[Counting]:
+        del text
+        counted.append(total)
+        yield Counting()
+
+    whole = replace(step("whole", step("before")), pieces=lambda: [step("one"), step("two")])
+    RayExecutor(Ray([whole], store), 1, RECIPE, replace(HERE, progress=progress)).make([whole], store)
+    assert counted == [0], "pieces are not counted"
 
 
 def test_what_is_lost_with_its_worker_is_sent_again(top: Step, store: Store, caplog: pytest.LogCaptureFixture) -> None:

@@ -161,7 +161,8 @@ class _Making:
         self._agenda.finish(job)
         self._finished = time.monotonic()
         self._bar.describe(job.step.name)
-        self._bar.advance()
+        if job.whole is None:  # pieces were not counted: they are known once there is something to cut
+            self._bar.advance()
 
     def _send_again(self, sent: Sent, error: Exception) -> None:
         name, reason = sent.job.step.name, _first_line(error)

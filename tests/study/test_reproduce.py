@@ -46,6 +46,12 @@ def made(result: Result) -> list[str]:
     return [line for line in result.output.splitlines() if "cear run" in line or "cear evaluate" in line]
 
 
+def section(label: str) -> list[str]:
+    """The lines of a table in the report."""
+    report = Path("results/study/cpu/study.md").read_text()
+    return report.split(f"(`{label}`)")[1].split("\n## ")[0].splitlines()
+
+
 @pytest.mark.usefixtures("repository")
 class TestReproduce:
     def test_it_makes_what_is_missing_once(self) -> None:
@@ -61,6 +67,11 @@ class TestReproduce:
             "configs/wn18rr/distmult.yaml"
         ]
 
+    def test_making_one_table_leaves_the_others_in_the_report(self) -> None:
+        reproduce("ckg", "--seeds", "1")
+        reproduce("leak")
+        assert any("distmult.json" in line for line in section("ckg"))
+
     def test_a_pattern_that_no_cell_fits_is_refused(self) -> None:
         result = CliRunner().invoke(app, ["reproduce", "ckg", "--only", "fb*"])
         assert result.exit_code != 0
@@ -68,8 +79,7 @@ class TestReproduce:
 
     def test_a_table_shows_ours_beside_the_papers(self) -> None:
         reproduce("ckg", "--seeds", "1")
-        lines = Path("results/study/cpu/study.md").read_text().splitlines()
-        row = next(line for line in lines if line.startswith("| DistMult"))
+        row = next(line for line in section("ckg") if line.startswith("| DistMult"))
         ours = json.loads(Path("results/wn18rr/distmult.json").read_text())["stage1"]["both"]["mrr"]
         assert f"[{ours:.3f}]".replace("0.", ".") + "(../../wn18rr/distmult.json)" in row.replace("**", "")
         assert "paper 0.43" in row
@@ -77,7 +87,7 @@ class TestReproduce:
 
     def test_confusion_counts_every_query(self) -> None:
         reproduce("confusion", "--seeds", "1")
-        row = next(line for line in Path("results/study/cpu/study.md").read_text().splitlines() if "| WN18RR" in line)
+        row = next(line for line in section("confusion") if line.startswith("| WN18RR"))
         record = json.loads(Path("results/wn18rr/cear-rotate.json").read_text())
         assert all(f"[{count}]" in row for count in record["reranking"]["confusion"].values())
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     tables: Annotated[
-        list[str] | None, typer.Argument(help="Labels of tables and figures, as in the paper; all by default.")
+        list[str] | None, typer.Argument(help="Make these tables and figures, by their labels in the paper; all by default.")
     ] = None,
     size: Annotated[str, typer.Option(help="cpu: the stated slices of this repository; paper: its own size.")] = "cpu",
     out: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("results/study"),
@@ -36,7 +36,7 @@ def reproduce(
     download: Annotated[bool, typer.Option("--download", help="Fetch data and encoders that are not here.")] = False,
     on: Annotated[str | None, typer.Option(envvar="CEAR_ON", help=ON)] = None,
 ) -> None:
-    """Make what is missing of the paper's tables and figures, and write them as Markdown, LaTeX and one HTML page.
+    """Make what is missing of the paper's tables and figures, and write all of them as Markdown, LaTeX and one HTML page.
 
     A cell is a configuration, and is made by the command in its header; what an earlier run has kept is reused, what
     was interrupted goes on, and what has a record is not made again. Run it in the repository.
@@ -58,7 +58,7 @@ def reproduce(
             make(cells, making, seeds)
             for experiment in study.experiments_of(chosen, size):
                 experiment.make(making, f"cear reproduce {' '.join(tables or [])}".rstrip())
-    study.write_study(out / size, chosen, size)
+    study.write_study(out / size, study.parts([]), size)  # a call for one table leaves the others in the report
     console.print(f"Written: {out / size}/study.html, .md, .tex", markup=False, highlight=False)
 
 

@@ -46,6 +46,7 @@ pytestmark = pytest.mark.usefixtures("own_cache", "one_thread")
 SMALL: dict[str, Any] = {"rank": 4, "batch": 20, "epochs": 3, "checkpoint_seconds": 0, "loss": {"negatives": 9}}
 TREE = {"dim": 8, "epochs": 3, "buckets": 1000, "pair_bits": 12, "checkpoint_seconds": 0}
 READER = {"tokens": 8, "hidden": 16, "words": 8, "negatives": 5, "hard": 0, "batch": 20, "epochs": 3}
+WALK = {"layers": 2, "width": 4, "folds": 3, "batch": 5, "epochs": 3, "queries": 20}
 FACTS = {"form_tokens": 4, "max_tokens": 400, "epochs": 2, "validate_facts": 4, "learning_rate": 1e-3}
 VARIANTS: dict[str, dict[str, Any]] = {
     "complex": SMALL,
@@ -62,6 +63,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "conve": {**SMALL, "image_width": 2, "kernel": 2, "channels": 3, "loss": {"kind": "bce"}},
     "coper_conve": {**SMALL, "image_width": 2, "kernel": 2, "channels": 3, "loss": {"kind": "bce"}},
     "rules": {"min_support": 1},
+    "paths": {**WALK, "checkpoint_seconds": 0},
+    "paths, pairs": {"model": "paths", **WALK, "by": "pair", "dependent": False, "checkpoint_seconds": 0},
     "text": {**READER, "checkpoint_seconds": 0},
     "text, tuned": {"model": "text", **READER, "checkpoint_seconds": 0, "tune": {"warm_up": 1}},
     "extreme_text": TREE,
@@ -266,7 +269,13 @@ class TestFitting:
     def test_the_folder_of_other_settings_or_facts_is_refused(
         self, config: RetrieverConfig, folder: Path, towns: KnowledgeBase, tmp_path: Path
     ) -> None:
-        fields = {"rules": "min_support", "extreme_text": "dim", "text": "hidden", "kg_bert": "negatives"}
+        fields = {
+            "rules": "min_support",
+            "extreme_text": "dim",
+            "text": "hidden",
+            "kg_bert": "negatives",
+            "paths": "width",
+        }
         field = fields.get(config.model, "rank")
         if isinstance(config, ImportedConfig):
             change: dict[str, Any] = {"path": str(Path(config.path).with_name("other"))}

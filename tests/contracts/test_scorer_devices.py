@@ -45,7 +45,7 @@ VARIANTS = [*((name, kind) for name in GRADIENT for kind in KINDS), ("text", "ke
 
 def test_every_scorer_is_covered_here() -> None:
     named = {settings.get("model", name) for name, settings in GRADIENT.items()} | {"text"}
-    looked_up = {"rules", "extreme_text", "lists"}  # their look-ups need values, not shapes
+    looked_up = {"rules", "paths", "extreme_text", "lists"}  # their look-ups need values, not shapes
     covered = {"imported", "kg_bert"}  # what is imported is one of these; KG-BERT's network is that of its re-ranker
     assert named == set(RETRIEVERS) - looked_up - covered
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def reproduce(
     tables: Annotated[
-        list[str] | None, typer.Argument(help="Make these tables and figures, by their labels in the paper; all by default.")
+        list[str] | None,
+        typer.Argument(help="Make these tables and figures, by their labels in the paper; all by default."),
     ] = None,
     size: Annotated[str, typer.Option(help="cpu: the stated slices of this repository; paper: its own size.")] = "cpu",
     out: Annotated[Path, typer.Option(help="Where the report is written.")] = Path("results/study"),
@@ -36,7 +37,7 @@ def reproduce(
     download: Annotated[bool, typer.Option("--download", help="Fetch data and encoders that are not here.")] = False,
     on: Annotated[str | None, typer.Option(envvar="CEAR_ON", help=ON)] = None,
 ) -> None:
-    """Make what is missing of the paper's tables and figures, and write all of them as Markdown, LaTeX and one HTML page.
+    """Make what is missing of the paper's tables and figures, and write all as Markdown, LaTeX and one HTML page.
 
     A cell is a configuration, and is made by the command in its header; what an earlier run has kept is reused, what
     was interrupted goes on, and what has a record is not made again. Run it in the repository.

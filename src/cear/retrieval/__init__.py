@@ -54,6 +54,7 @@ from cear.retrieval.kg_bert import (
 from cear.retrieval.listed import ListedRetriever, ListsConfig, Rankings, encoded_id, is_parquet, read_rankings
 from cear.retrieval.losses import LOSSES, Loss, SelfAdversarialLoss, SoftmaxLoss
 from cear.retrieval.parts import EntityPart, InParts, Pending, slices_of
+from cear.retrieval.paths import PathRetriever, PathsConfig
 from cear.retrieval.pykeen_weights import export_pykeen, has_pykeen_model
 from cear.retrieval.retriever import (
     Fitted,
@@ -129,6 +130,8 @@ __all__ = [
     "LstmConfig",
     "MappedRows",
     "NewcomersBehind",
+    "PathRetriever",
+    "PathsConfig",
     "Pending",
     "Rankings",
     "RelationPredictionConfig",

@@ -13,6 +13,7 @@ from cear.retrieval.extreme_text import ExtremeTextConfig
 from cear.retrieval.imported import ImportedConfig
 from cear.retrieval.kg_bert import KgBertConfig
 from cear.retrieval.listed import ListsConfig
+from cear.retrieval.paths import PathsConfig
 from cear.retrieval.retriever import RetrieverConfig
 from cear.retrieval.rotate import RotatEConfig
 from cear.retrieval.rules import RulesConfig
@@ -28,6 +29,7 @@ RETRIEVERS: dict[str, type[RetrieverConfig]] = with_installed(
         "rotate": RotatEConfig,
         "transe": TransEConfig,
         "rules": RulesConfig,
+        "paths": PathsConfig,
         "text": TextConfig,
         "extreme_text": ExtremeTextConfig,
         "imported": ImportedConfig,

@@ -68,6 +68,22 @@ def test_the_distinct_queries_cover_every_answer_once(facts: list[tuple[int, int
     assert len(known.answers.values) == 2 * len(set(facts))
 
 
+@given(facts_lists, facts_lists)
+def test_known_answers_of_two_splits_are_those_of_their_facts_in_one(
+    train: list[tuple[int, int, int]], valid: list[tuple[int, int, int]]
+) -> None:
+    joined, one = (
+        knowledge_base(train, valid=valid).known("train", "valid"),
+        knowledge_base(train + valid).known("train"),
+    )
+    queries = Queries(np.tile(np.arange(N), 2 * R), np.repeat(np.arange(2 * R), N))
+    for found, expected in ((joined.of_queries(queries), one.of_queries(queries)), (joined.answers, one.answers)):
+        assert found.offsets.tolist() == expected.offsets.tolist()
+        assert found.values.tolist() == expected.values.tolist()
+    assert joined.queries.relation.tolist() == one.queries.relation.tolist()
+    assert joined.queries.entity.tolist() == one.queries.entity.tolist()
+
+
 def test_known_answers_of_a_vocabulary_too_large_for_one_number() -> None:
     n_entities, n_relations = 3_000_000_000, 10
     facts = np.array([[2_999_999_999, 9, 5], [2_999_999_999, 9, 4], [2_999_999_999, 9, 5], [7, 9, 5]])
@@ -146,8 +162,15 @@ class TestKnownOnce:
         measured, learned = linked.known("train", mentions=True), linked.known("train")
         assert linked.known("train", mentions=True) is measured
         linked.known("train", "test", mentions=True)
-        assert linked.known("train", mentions=True) is not measured, "the last ones are kept"
+        assert linked.known("train", mentions=True) is measured, "splits together share what each has"
         assert linked.known("train") is learned
+
+    def test_without_other_mentions_of_its_facts_a_split_is_known_once(self) -> None:
+        mentioned = Mentions(Ragged.of([[1, 2]]), {"valid": LINKED})
+        kb = knowledge_base([(0, 0, 1)], valid=[(0, 0, 1)])
+        linked = KnowledgeBase("toy", *_vocabularies(), {s: kb.facts(s) for s in ("train", "valid")}, mentioned)
+        assert linked.known("train", mentions=True) is linked.known("train")
+        assert linked.known("valid", mentions=True) is not linked.known("valid")
 
     def test_another_knowledge_base_knows_its_own(self) -> None:
         assert knowledge_base([(0, 0, 1)]).known("train") is not knowledge_base([(0, 0, 1)]).known("train")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -46,7 +46,8 @@ class KnowledgeBase:
         self.mentions = mentions
         self.types = types
         self._facts = {split: self._checked(split, splits.get(split)) for split in SPLITS}
-        self._known: dict[tuple[frozenset[Split], bool], KnownAnswers] = {}
+        self._known: dict[tuple[Split, bool], KnownAnswers] = {}
+        self._joined: dict[tuple[frozenset[Split], bool], KnownAnswers] = {}
         if mentions is not None:
             mentions.check(self._facts, self.n_entities)
         if types is not None:
@@ -96,17 +97,13 @@ class KnowledgeBase:
     def known(self, *splits: Split, mentions: bool = False) -> KnownAnswers:
         """Every answer that the facts of these splits give to a query.
 
-        With `mentions` also every other mention of each answer: for measuring, never for learning. They are made once,
-        but for those with mentions, of which the last ones are kept: one split is measured at a time.
+        With `mentions` also every other mention of each answer: for measuring, never for learning. Those of a split are
+        made once and shared by all that ask for it, alone or with others: there may be gigabytes of them.
         """
-        key = (frozenset(splits), mentions and self.mentions is not None)
-        if (found := self._known.get(key)) is not None:
-            return found
-        if key[1]:
-            for other in [each for each in self._known if each[1]]:
-                self._known.pop(other, None)
-        # Two threads may both make it, and then share one.
-        return self._known.setdefault(key, self._known_mentions(*splits) if key[1] else self._known_facts(*splits))
+        parts = [self._known_of(split, mentions=mentions) for split in SPLITS if split in splits]
+        if len(parts) == 1:
+            return parts[0]
+        return self._joined.setdefault((frozenset(splits), mentions), JoinedAnswers(parts, self.n_entities))
 
     def with_facts(self, splits: Mapping[Split, Ints], mentions: Mentions | None = None) -> KnowledgeBase:
         """The same entities, relations and types with these facts; a type that only a missing fact says is gone."""
@@ -128,11 +125,14 @@ class KnowledgeBase:
             hashed.update(content)
         return hashed.hexdigest()
 
-    def _known_facts(self, *splits: Split) -> KnownAnswers:
-        return KnownAnswers.of_pairs(map(self._pairs, splits), self.n_entities)
-
-    def _known_mentions(self, *splits: Split) -> KnownAnswers:
-        return KnownAnswers.of_pairs(map(self._mention_pairs, splits), self.n_entities)
+    def _known_of(self, split: Split, *, mentions: bool) -> KnownAnswers:
+        """The known answers of one split; where its facts have no other mentions, those with mentions are the same."""
+        key = (split, mentions and self.mentions is not None and split in self.mentions.ends)
+        if (found := self._known.get(key)) is not None:
+            return found
+        made = map(self._mention_pairs if key[1] else self._pairs, [split])  # nobody holds them while they are sorted
+        # Two threads may both make it, and then share one.
+        return self._known.setdefault(key, KnownAnswers.of_pairs(made, self.n_entities))
 
     def _pairs(self, split: Split) -> tuple[Ints, Ints]:
         """Both queries of every fact as numbers, and their answers."""
@@ -140,9 +140,7 @@ class KnowledgeBase:
 
     def _mention_pairs(self, split: Split) -> tuple[Ints, Ints]:
         """The same with every other mention of each answer."""
-        key, answer = self._pairs(split)
-        if self.mentions is None or split not in self.mentions.ends:
-            return key, answer
+        key, _ = self._pairs(split)
         mentions = self.gold_mentions(split)
         return np.repeat(key, mentions.counts), mentions.values
 
@@ -198,6 +196,11 @@ class KnownAnswers:
         """The known answers of each of `queries`."""
         return self._answers
 
+    @property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Each query as a number, as `of_pairs` takes it, with each of its answers."""
+        return np.repeat(self._keys, self._answers.counts), self._answers.values
+
     def of_queries(self, queries: Queries) -> Ragged:
         """The known answers of each of these queries; none for a query that no fact speaks of."""
         key = queries.relation * self._n_entities + queries.entity
@@ -207,6 +210,38 @@ class KnownAnswers:
         answers, counts = self._answers.take(place[found]), np.zeros(len(key), np.int64)
         counts[found] = answers.counts
         return Ragged.of_counts(counts, answers.values)
+
+
+class JoinedAnswers(KnownAnswers):
+    """The known answers of several splits, looked up in each and joined row by row: nothing is kept twice."""
+
+    def __init__(self, parts: Sequence[KnownAnswers], n_entities: int) -> None:
+        self._parts, self._n_entities = parts, n_entities
+
+    @property
+    def queries(self) -> Queries:
+        """The distinct queries that have a known answer, aligned with `answers`."""
+        return self._whole.queries
+
+    @property
+    def answers(self) -> Ragged:
+        """The known answers of each of `queries`."""
+        return self._whole.answers
+
+    def of_queries(self, queries: Queries) -> Ragged:
+        """The known answers of each of these queries; none for a query that no fact speaks of."""
+        found = [part.of_queries(queries) for part in self._parts]
+        some = [rows for rows in found if len(rows.values)]
+        if len(some) < 2:
+            return some[0] if some else Ragged.empty(len(queries))
+        place = np.unique(np.concatenate([rows.rows * self._n_entities + rows.values for rows in some]))
+        counts = np.bincount(place // self._n_entities, minlength=len(queries))
+        return Ragged.of_counts(counts, place % self._n_entities)
+
+    @cached_property
+    def _whole(self) -> KnownAnswers:
+        """All of them in one: for whoever wants to go through every query."""
+        return KnownAnswers.of_pairs((part.pairs for part in self._parts), self._n_entities)
 
 
 def query_pairs(facts: Ints, n_entities: int, n_relations: int) -> tuple[Ints, Ints]:

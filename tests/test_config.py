@@ -323,6 +323,24 @@ def groups_in(settings: type[Settings]) -> set[type[Settings]]:
     return found
 
 
+class TestKeys:
+    """The key of settings finds what was kept before a setting was added."""
+
+    class Group(Settings):
+        added_later = frozenset({"new"})
+        old: int = 1
+        new: int | None = None
+
+    class Whole(Settings):
+        group: TestKeys.Group
+
+    def test_a_default_that_came_later_is_left_out_also_of_a_group_inside(self) -> None:
+        assert self.Whole(group=self.Group()).settings_key() == {"group": {"old": 1}}
+
+    def test_another_value_is_part_of_it(self) -> None:
+        assert self.Whole(group=self.Group(new=2)).settings_key() == {"group": {"old": 1, "new": 2}}
+
+
 def test_every_setting_says_what_it_is() -> None:
     plugged = (*RETRIEVERS.values(), *RERANKERS.values(), *LOSSES.values(), *EMBEDDINGS.values())
     groups = set().union(*(groups_in(each) for each in (RunConfig, *plugged)))

@@ -111,6 +111,12 @@ class TestReproduce:
         assert "wn18rr/distmult" in output
         assert not Path("results").exists()
 
+    def test_a_dry_run_leaves_out_what_has_a_record(self) -> None:
+        reproduce("ckg", "--seeds", "1", "--only", "*/distmult")
+        output = reproduce("ckg", "--dry-run", "--seeds", "2").output
+        assert "wn18rr/distmult-seed1" in output
+        assert "wn18rr/distmult " not in output
+
 
 class TestParts:
     def test_the_labels_are_those_of_the_paper(self) -> None:

@@ -51,7 +51,7 @@ def reproduce(
     wanted = fitting(study.cells_of(chosen, size), only)
     cells = [cell for cell in wanted if draw or download or told_if_absent(cell)]
     if dry_run:
-        console.print(study.plan_table(study.estimates(cells, store)))
+        console.print(study.plan_table(study.estimates(to_make(cells, seeds), store)))
         return
     if not draw:
         with resumable():
@@ -81,12 +81,17 @@ def told_if_absent(cell: Cell) -> bool:
     return there
 
 
-def make(cells: list[Cell], making: Making, seeds: int) -> None:
-    """Make the cells that have no record, first with one seed, then the cheap ones with all."""
+def to_make(cells: list[Cell], seeds: int) -> list[Cell]:
+    """The cells that have no record, and those that are known to be cheap with the seeds that have none."""
     from cear.study import missing, seeds_of
 
-    _make_all(missing(cells), making)
-    _make_all(missing(seeded for cell in cells for seeded in seeds_of(cell, range(seeds))), making)
+    return missing([*cells, *(seeded for cell in cells for seeded in seeds_of(cell, range(seeds)))])
+
+
+def make(cells: list[Cell], making: Making, seeds: int) -> None:
+    """Make the cells that have no record, first with one seed, then the cheap ones with all."""
+    _make_all(to_make(cells, 1), making)
+    _make_all(to_make(cells, seeds), making)
 
 
 def _make_all(cells: list[Cell], making: Making) -> None:

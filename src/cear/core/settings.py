@@ -33,11 +33,14 @@ class Settings(BaseModel):
     def settings_key(self) -> dict[str, Any]:
         """Everything that decides a result, defaults included, as a value of JSON; kept things are found by it.
 
-        A field of `added_later` at its default is left out: a result is found by the key that it was kept under.
+        A field of `added_later` at its default is left out, also of the groups inside: a result is found by the key
+        that it was kept under.
         """
         fields = type(self).model_fields
         unchanged = {name for name in self.added_later if getattr(self, name) == fields[name].default}
-        return self.model_dump(mode="json", exclude=unchanged)
+        groups = {name: value.settings_key() for name in fields if isinstance(value := getattr(self, name), Settings)}
+        kept = {name: value for name, value in groups.items() if name not in unchanged}
+        return self.model_dump(mode="json", exclude=unchanged | groups.keys()) | kept
 
     @classmethod
     def parse(cls: type[S], values: dict[str, Any], *, source: str) -> S:

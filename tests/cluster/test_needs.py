@@ -11,14 +11,14 @@ import pytest
 from cear.cluster.needs import Needs, lacking
 from cear.steps import Step
 
-STEP = Step("a step", "kind", {}, lambda _: None, memory=10)
+STEP = Step("a step", "kind", {}, lambda _: None, memory=3)
 
 
 def needs(step: Step, device: str = "cpu") -> Needs:
-    return Needs.of(step, threads=2, device=device, data_parallel=3)
+    return Needs.of(step, threads=2, device=device, data=7, data_parallel=3)
 
 
-def test_a_step_takes_threads_memory_and_a_gpu_unless_it_is_made_on_the_cpu() -> None:
+def test_a_step_takes_threads_memory_for_itself_and_the_data_and_a_gpu_unless_it_is_made_on_the_cpu() -> None:
     assert needs(STEP).options == {"num_cpus": 2, "num_gpus": 0, "memory": 10}
     assert needs(STEP, "cuda").options == {"num_cpus": 2, "num_gpus": 1, "memory": 10}
     assert needs(replace(STEP, on_cpu=True), "cuda").gpus == 0

@@ -61,7 +61,7 @@ def config(write_towns: Callable[..., Path], tmp_path: Path) -> RunConfig:
 def test_a_worker_with_other_code_makes_nothing(ray: Any, config: RunConfig, tmp_path: Path) -> None:
     store = tmp_path / "store"
     plan = lay_out(config, tmp_path / "run", store=store)
-    recipe = Recipe.of_run(config, tmp_path / "run", store, plan.kb.digest, plan.context)
+    recipe = Recipe.of_run(config, tmp_path / "run", store, plan.kb, plan.context)
     executor = RayExecutor(Cluster(), 1, replace(recipe, code="0123456789ab"), HERE)
     with pytest.raises(MismatchError, match=r"its code is .*, and 0123456789ab where the run was started"):
         executor.make([plan.reranker], plan.store)

@@ -29,7 +29,7 @@ def _in_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def recipe(people_run: Run) -> Recipe:
     """How another process would lay out the plan of the run."""
     plan, out = people_run.plan, people_run.folder
-    made = Recipe.of_run(plan.config, out, plan.store.folder, plan.kb.digest, plan.context)
+    made = Recipe.of_run(plan.config, out, plan.store.folder, plan.kb, plan.context)
     return Recipe.from_json(json.loads(json.dumps(made.as_json())))
 
 
@@ -80,7 +80,7 @@ class TestPlanOf:
 
     def test_that_of_a_finished_run_needs_no_configuration(self, people_run: Run) -> None:
         plan = people_run.plan
-        recipe = Recipe.of_finished(people_run.folder, plan.store.folder, plan.kb.digest, plan.context)
+        recipe = Recipe.of_finished(people_run.folder, plan.store.folder, plan.kb, plan.context)
         assert plan_of(recipe).fusion.key == plan.fusion.key
 
     def test_it_uses_as_many_threads_as_where_the_run_was_started(self, recipe: Recipe) -> None:
@@ -101,7 +101,7 @@ class TestPlanOf:
     def test_time_is_over_at_the_same_moment_everywhere(self, people_run: Run) -> None:
         def minutes(context: Context) -> float | None:
             plan = people_run.plan
-            return Recipe.of_run(plan.config, Path("x"), Path("y"), plan.kb.digest, context).minutes_left
+            return Recipe.of_run(plan.config, Path("x"), Path("y"), plan.kb, context).minutes_left
 
         assert minutes(HERE) is None
         assert minutes(replace(HERE, deadline=Deadline.after(5))) == pytest.approx(5, abs=0.1)

@@ -51,8 +51,8 @@ class RayExecutor:
 
     def needs(self, step: Step) -> Needs:
         """What a step takes of a machine."""
-        recipe = self._recipe
-        return Needs.of(step, threads=recipe.threads, device=recipe.device, data_parallel=self._data_parallel)
+        recipe, processes = self._recipe, self._data_parallel
+        return Needs.of(step, threads=recipe.threads, device=recipe.device, data=recipe.memory, data_parallel=processes)
 
     def send(self, ray: Any, job: Job) -> Any:
         """Send a step to whichever worker has room for it."""

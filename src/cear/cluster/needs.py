@@ -19,10 +19,10 @@ class Needs:
     processes: int = 1
 
     @classmethod
-    def of(cls, step: Step, *, threads: int, device: str, data_parallel: int) -> Needs:
-        """Those of a step of a run on so many threads and such a device."""
+    def of(cls, step: Step, *, threads: int, device: str, data: int, data_parallel: int) -> Needs:
+        """Those of a step of a run on so many threads and such a device, with data of so many bytes."""
         on_gpu = not step.on_cpu and device.startswith("cuda")
-        return cls(threads, step.memory, int(on_gpu), data_parallel if step.shared else 1)
+        return cls(threads, data + step.memory, int(on_gpu), data_parallel if step.shared else 1)
 
     @property
     def resources(self) -> dict[str, float]:

@@ -90,7 +90,7 @@ def lay_out(
     )
     kept = located(store) if store is not None else default_store(config, Path(out))
     told = {"download": download, "ranking_minutes": ranking_minutes}
-    recipe = partial(Recipe.of_run, config, Path(out), kept, kb.digest, context, **told)
+    recipe = partial(Recipe.of_run, config, Path(out), kept, kb, context, **told)
     made = Store(kept, context=context, executor=None if on is None else on(recipe(), context))
     return Plan(config, kb, made, context, ranking_minutes=ranking_minutes)
 
@@ -128,7 +128,7 @@ def open_run(
     )
     places = _places(folder, store, about["store"])
     told = {"source": source, "int8": int8, "ranking_minutes": ranking_minutes}
-    recipe = partial(Recipe.of_finished, folder, places[0], kb.digest, context, **told)
+    recipe = partial(Recipe.of_finished, folder, places[0], kb, context, **told)
     kept = Store(places[0], others=places[1:], context=context, executor=None if on is None else on(recipe(), context))
     plan = Plan(
         config,

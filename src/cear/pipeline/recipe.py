@@ -16,7 +16,11 @@ from cear.config import RunConfig
 from cear.core.context import Context, Deadline
 from cear.core.machine import code_digest
 from cear.core.records import from_json
+from cear.core.types import SPLITS
+from cear.data import KnowledgeBase
 from cear.steps import Executor, Place
+
+FACT_BYTES = 400  # what a fact of OLPBENCH's size takes of a process, with what is known of its queries: docs/scale.md
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Recipe:
     digest: str
     """Of the data."""
     device: str
+    memory: int = 0
+    """About how many bytes the data takes in every process that makes steps."""
     config: dict[str, Any] | None = None
     """None is the configuration that the finished run in the folder has."""
     source: str | None = None
@@ -47,16 +53,18 @@ class Recipe:
     code: str = field(default_factory=code_digest)
 
     @classmethod
-    def of_run(cls, config: RunConfig, out: Path, store: Place, digest: str, context: Context, **rest: Any) -> Self:
+    def of_run(
+        cls, config: RunConfig, out: Path, store: Place, kb: KnowledgeBase, context: Context, **rest: Any
+    ) -> Self:
         """That of a run which is being made."""
         values = config.model_dump(mode="json") | {"device": context.device}
         until = _wall_clock(context.deadline)
-        return cls(str(out), _told(store), digest, context.device, values, until=until, **rest)
+        return cls(str(out), _told(store), *_of_data(kb, context), config=values, until=until, **rest)
 
     @classmethod
-    def of_finished(cls, run: Path, store: Place, digest: str, context: Context, **rest: Any) -> Self:
+    def of_finished(cls, run: Path, store: Place, kb: KnowledgeBase, context: Context, **rest: Any) -> Self:
         """That of a finished run."""
-        return cls(str(run.absolute()), _told(store), digest, context.device, **rest)
+        return cls(str(run.absolute()), _told(store), *_of_data(kb, context), **rest)
 
     @classmethod
     def from_json(cls, values: Any) -> Self:
@@ -75,6 +83,11 @@ class Recipe:
 
 Elsewhere = Callable[[Recipe, Context], Executor]
 """Who makes the steps of a recipe where this process does not; the context has the deadline, and shows progress."""
+
+
+def _of_data(kb: KnowledgeBase, context: Context) -> tuple[str, str, int]:
+    """Digest, device and memory."""
+    return kb.digest, context.device, FACT_BYTES * sum(len(kb.facts(split)) for split in SPLITS)
 
 
 def _told(store: Place) -> str:

@@ -38,7 +38,7 @@ class Step:
     on_cpu: bool = False
     """Whether it is computed on the CPU whatever the device of the run."""
     memory: int = GIB
-    """About how many bytes it takes to make: whoever places steps on machines counts on so much."""
+    """About how many bytes it takes to make, beside the data: whoever places steps on machines counts on so much."""
     pieces: Callable[[], Sequence[Step]] | None = None
     """The pieces that its work falls into, known once its inputs are there. They are made first, in any order and by
     anybody, `make` joins them, and then they are gone; how work is cut decides no result, so no key has them."""

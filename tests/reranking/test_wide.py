@@ -20,7 +20,7 @@ from cear.core.types import NO_ENTITY, Candidates, Ints, Queries
 from cear.data import KnowledgeBase
 from cear.pipeline import Run, open_run, run
 from cear.reranking import Upstream, WideConfig, WideReranker, train_phases
-from cear.reranking.wide.features import n_features
+from cear.reranking.wide.features import aligned, n_features, retriever_columns
 from cear.reranking.wide.graph import NAMES, GraphFeatures
 from cear.reranking.wide.model import Layer
 from cear.retrieval import ComplExConfig, RowsConfig, RuleRetriever, RuleSettings, Scorer, learn_rules
@@ -62,6 +62,28 @@ def reranker_of(towns: KnowledgeBase, encoder_of: Callable[..., str]) -> Make:
 def features(lists: Lists, towns: KnowledgeBase) -> Any:
     """All groups of features of the lists."""
     return WideConfig().features_of(lists, towns)
+
+
+class TestAlignedInputs:
+    """What retrievers say in training lists, with the mean and deviation that it has at use."""
+
+    def test_mean_and_deviation_are_those_at_use_and_counts_stay(self) -> None:
+        ours, theirs = np.array([[[0.0, 7.0], [2.0, 8.0]]]), np.array([[[10.0, 1.0], [16.0, 1.0]]])
+        assert aligned(ours, theirs, 1).tolist() == [[[10.0, 7.0], [16.0, 8.0]]]
+
+    def test_a_column_that_says_nothing_at_use_says_nothing(self) -> None:
+        assert aligned(np.array([[[1.0], [3.0]]]), np.array([[[5.0], [5.0]]]), 1).tolist() == [[[5.0], [5.0]]]
+
+    def test_only_what_retrievers_say_is_aligned(self, features: Any) -> None:
+        config = WideConfig(align_inputs=True)
+        columns = retriever_columns(config, features.shape[-1])
+        assert columns == n_features(WideConfig(graph=False), 1)
+        moved = config.prepare(features, lambda: 2 * features)
+        assert np.allclose(moved[..., :columns], 2 * features[..., :columns], atol=1e-5)
+        assert (moved[..., columns:] == features[..., columns:]).all()
+
+    def test_without_the_setting_nobody_asks_what_is_said_at_use(self, features: Any) -> None:
+        assert WideConfig().prepare(features, lambda: pytest.fail("asked")) is features
 
 
 def disturbed(reranker: WideReranker) -> WideReranker:
@@ -179,10 +201,11 @@ class TestVectors:
                 source="here",
             )
 
+    @pytest.mark.parametrize("inputs", ["vectors", "align_inputs"])
     def test_a_run_with_them_opens_to_the_same_run(
-        self, tmp_path: Path, write_towns: Any, encoder_of: Callable[..., str]
+        self, inputs: str, tmp_path: Path, write_towns: Any, encoder_of: Callable[..., str]
     ) -> None:
-        reranker = {"kind": "wide", "encoder": encoder_of(), "vectors": True, "validate_facts": 5} | SMALL
+        reranker = {"kind": "wide", "encoder": encoder_of(), inputs: True, "validate_facts": 5} | SMALL
         values = {"data": str(write_towns(tmp_path / "towns")), "stage1": {"rank": 8, "batch": 60, "epochs": 2}}
         values |= {"candidates": {"k": 6, "crossfit": {"folds": 3, "epochs": 1}}, "reranker": reranker}
         made = run(RunConfig.model_validate(values), tmp_path / "run")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,7 +110,8 @@ def reranker(plan: Plan, folder: Path) -> None:
     if not plan.training_lists:
         trained, details = Trained.as_it_is(fresh, validate), {"lists": 0, "shortened": 0.0}
     else:
-        lists, features = lists_to_learn_from(plan), features_to_learn_from(plan)
+        lists = lists_to_learn_from(plan)
+        features = plan.settings2.prepare(features_to_learn_from(plan), partial(_features_at_use, plan))
         undescribed, only_read = np.zeros((len(lists), 0), np.float32), plan.settings2.only_read(features)
         useful = len(Examples.of(lists, undescribed, plan.labelled, only_read))
         details = {"lists": useful, "shortened": float(fresh.shortened(lists).mean())}
@@ -165,6 +167,13 @@ def features_to_learn_from(plan: Plan) -> Floats:
     """The features of these lists, (list, candidate, feature)."""
     parts = [read_tensors(plan.store.get(step) / FEATURES)[0]["features"] for step in plan.features]
     return np.concatenate([part.numpy() for part in parts])
+
+
+def _features_at_use(plan: Plan) -> Floats:
+    """The features of the validation lists, whose retrievers have seen all training facts."""
+    lists = load_validation(plan).places.lists
+    assert lists is not None
+    return plan.settings2.features_of(lists, plan.kb)
 
 
 def load_validation(plan: Plan) -> Validation:

@@ -197,6 +197,14 @@ class RerankerConfig(Settings, ABC):
         """Which candidates are there to be read and are left out of the loss, (list, candidate): here none."""
         return np.zeros(features.shape[:2], np.bool_)
 
+    def prepare(self, features: Floats, at_use: Callable[[], Floats]) -> Floats:
+        """The features of training lists as it learns from them, here as they are.
+
+        `at_use` gives those of validation lists, whose retrievers have seen all training facts.
+        """
+        del at_use
+        return features
+
     @abstractmethod
     def features_of(self, lists: Lists, seen: KnowledgeBase) -> Floats:
         """What it reads beside texts, (list, candidate, feature), from the lists and the training facts of `seen`."""

@@ -39,7 +39,7 @@ class WideSettings(ListSettings):
     """What the wide re-ranker reads, and how it is trained."""
 
     renamed: ClassVar[dict[str, str]] = ListSettings.renamed | {"others": "extra_scores"}
-    added_later: ClassVar[frozenset[str]] = ListSettings.added_later | {"answered"}
+    added_later: ClassVar[frozenset[str]] = ListSettings.added_later | {"answered", "align_inputs"}
     describing: ClassVar[frozenset[str]] = ListSettings.describing | {
         "scores",
         "extra_scores",
@@ -62,6 +62,9 @@ class WideSettings(ListSettings):
     """Whether a training fact joins query and candidate; folds by pair teach that no answer is such (docs/wide.md)."""
     answered: bool = True
     """In `graph`, how many facts of the relation it answers; false hides whose place is still free (docs/wide.md)."""
+    align_inputs: bool = False
+    """Gives what retrievers say in training lists the mean and deviation that it has in validation lists: who has not
+    seen a fold scores otherwise than who has seen all (docs/wide.md)."""
     attention: Literal["cross", "independent"] = "cross"
     """independent lets a candidate see the query and itself alone: an ablation."""
     end_to_end: EndToEndConfig | None = None

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from cear.candidates import Lists
+from cear.core.types import Floats
 from cear.data import KnowledgeBase
 from cear.reranking.features import N_EXTRA, N_FEATURES, extra_features, known_flags, raw_scores, stage1_features
 from cear.reranking.reranker import STAGE1_INPUTS
@@ -16,6 +17,7 @@ from cear.reranking.wide.config import WideSettings
 from cear.reranking.wide.graph import ANSWERED, LINKED, NAMES, GraphFeatures
 from cear.reranking.wide.shared import Reals
 
+TINY = 1e-6  # of a deviation: below it a column says nothing
 GRAPH, KNOWN = "graph counts", "known answers"  # the names of their groups
 
 
@@ -29,6 +31,19 @@ def feature_groups(config: WideSettings, extra: Sequence[str]) -> dict[str, slic
     sizes = _group_sizes(config, extra)
     ends = np.cumsum([0, *sizes.values()]).tolist()
     return {name: slice(*span) for name, span in zip(sizes, pairwise(ends), strict=True)}
+
+
+def retriever_columns(config: WideSettings, features: int) -> int:
+    """How many of so many features are what retrievers say; they come first, counts and marks of facts after them."""
+    return features - sum(size for name, size in _group_sizes(config, ()).items() if name != STAGE1_INPUTS)
+
+
+def aligned(features: Floats, at_use: Floats, columns: int) -> Floats:
+    """The features, the first so many columns with the mean and deviation that they have at use."""
+    ours, theirs = (each[..., :columns].reshape(-1, columns).astype(np.float64) for each in (features, at_use))
+    scale = theirs.std(axis=0) / np.maximum(ours.std(axis=0), TINY)
+    moved = (features[..., :columns] - ours.mean(axis=0)) * scale + theirs.mean(axis=0)
+    return np.concatenate([moved, features[..., columns:]], axis=-1).astype(np.float32)
 
 
 def _group_sizes(config: WideSettings, extra: Sequence[str]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -13,7 +14,7 @@ from cear.data import KnowledgeBase
 from cear.reranking.learned import WEIGHTS
 from cear.reranking.reranker import Upstream
 from cear.reranking.wide.config import WideSettings
-from cear.reranking.wide.features import WideFeatures
+from cear.reranking.wide.features import WideFeatures, aligned, retriever_columns
 from cear.reranking.wide.reranker import WideReranker
 from cear.texts import load_encoder
 
@@ -54,6 +55,12 @@ class WideConfig(WideSettings):
     def features_of(self, lists: Lists, seen: KnowledgeBase) -> Floats:
         """What the retrievers say and counts of the training facts of `seen`, (list, candidate, feature)."""
         return WideFeatures(seen, self).of(lists)
+
+    def prepare(self, features: Floats, at_use: Callable[[], Floats]) -> Floats:
+        """The features, what retrievers say of them aligned with what they say at use, if the settings say so."""
+        return (
+            aligned(features, at_use(), retriever_columns(self, features.shape[-1])) if self.align_inputs else features
+        )
 
     def build(self, upstream: Upstream, context: Context) -> WideReranker:
         """A fresh re-ranker: its training starts before the last phase, which is one of its own."""

@@ -27,7 +27,7 @@ ROOMS = (
     "completion",
     "reports",
 )
-ROOF = ("config", "pipeline", "cluster", "serving", "study", "cli", "__main__")
+ROOF = ("config", "pipeline", "tuning", "cluster", "serving", "study", "cli", "__main__")
 HOUSE = FLOOR + ROOMS + ROOF  # each may import from those before it, and from itself
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -25,6 +25,7 @@ ROOMS = (
     "steps",
     "texts",
     "training",
+    "tuning",
 )
 
 

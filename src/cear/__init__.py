@@ -59,6 +59,7 @@ _ROOMS = (
     "steps",
     "texts",
     "training",
+    "tuning",
 )  # `cear.data` works after `import cear` alone
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from cear.cli import (
     demo,
     evaluate,
     export,
+    fit,
     judge,
     pack,
     reproduce,
@@ -66,6 +67,7 @@ def options(
 
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
+app.command("fit", no_args_is_help=True)(fit.fit)
 app.command("evaluate")(evaluate.evaluate)
 app.command("ask", no_args_is_help=True)(ask.ask)
 app.command("complete", no_args_is_help=True)(complete.complete)

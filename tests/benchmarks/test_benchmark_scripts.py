@@ -341,6 +341,16 @@ def test_stage_2_is_timed_in_both_precisions(script: Any, tmp_path: Path) -> Non
         assert each["times_faster"] == pytest.approx(each["fp32"] / each["bf16"])
 
 
+def test_a_run_gains_nothing_over_itself(script: Any, tmp_path: Path, write_towns: Callable[..., Path]) -> None:
+    values = {"data": str(write_towns(tmp_path / "towns")), "stage1": {"rank": 8, "batch": 60, "epochs": 1}}
+    made = run(RunConfig.model_validate(values), tmp_path / "run")
+    found = script("fit_vs_own").compared(made, made)
+    assert found.keys() == {"valid", "test"}
+    assert found["test"]["mrr"]["difference"] == 0
+    assert found["test"]["queries"] == 24
+    assert all(first == second for first, second in found["test"]["inverse"].values())
+
+
 class TestApproximateSearch:
     def test_recall_is_the_share_of_the_exact_lists_that_is_found(self, script: Any) -> None:
         exact = Candidates(np.array([[3, 1], [2, 0]]), np.zeros((2, 2), np.float32))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -150,6 +151,14 @@ class TestPieces:
             store.get(self.whole(calls, store, fail=True))
         store.get(self.whole(calls, store))
         assert calls == ["one", "two", "joined", "joined"]
+
+    def test_are_found_once(self, store: Store) -> None:
+        """How work is cut may be minutes of work itself, as it is for the questions of millions of entities."""
+        asked: list[str] = []
+        made = self.whole([], store)
+        pieces = made.cut()
+        store.get(replace(made, pieces=lambda: asked.append("asked") or pieces))
+        assert asked == ["asked"]
 
     def test_decide_no_key(self, store: Store) -> None:
         assert self.whole([], store).key == Step("whole", "kind", {"text": "whole"}, writes("whole")).key

@@ -49,7 +49,11 @@ class Step:
         return content_key(SCHEMA, self.kind, self.settings, [each.key for each in self.inputs])
 
     def cut(self) -> Sequence[Step]:
-        """Its pieces; none where its work is one."""
+        """Its pieces; none where its work is one. To find them may be work itself, so it is done once."""
+        return self._cut
+
+    @cached_property
+    def _cut(self) -> Sequence[Step]:
         return () if self.pieces is None else self.pieces()
 
     def chain(self) -> list[Step]:

@@ -19,6 +19,11 @@ def test_peak_memory_is_in_bytes():
     assert block.nbytes < machine.peak_bytes() < 2**40
 
 
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="only Linux tells what is available")
+def test_available_memory_is_in_bytes():
+    assert 2**20 < machine.available_bytes() < 2**50
+
+
 class TestCommit:
     """The package as part of a checkout made for the test."""
 

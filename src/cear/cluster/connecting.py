@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from cear.core.errors import ClusterError, ConfigError
+from cear.core.machine import available_bytes
 from cear.pipeline import Elsewhere
 
 LOCAL, OPENMP = "ray", "OMP_NUM_THREADS"
@@ -37,6 +38,7 @@ class Cluster:
             "address": "local",
             "num_cpus": self.cpus,
             "object_store_memory": OBJECTS,
+            "_memory": available_bytes(),  # Ray would keep three tenths of it for nobody
             "include_dashboard": False,
             "_node_ip_address": "127.0.0.1",  # nobody else reaches it
         }

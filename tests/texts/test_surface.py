@@ -55,6 +55,14 @@ class TestSurfaceForms:
         relation = tokenizer.convert_ids_to_tokens(plain(forms.relations)[0])
         assert relation == ["lies", "in", "country"], "cut, and without special tokens"
 
+    def test_are_the_same_in_blocks(
+        self, kb: KnowledgeBase, encoder_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        _, tokenizer = load_encoder(encoder_of())
+        whole = surface_forms(kb, tokenizer, width=3, text="description")
+        monkeypatch.setattr("cear.texts.surface.AT_A_TIME", 3)
+        assert plain(surface_forms(kb, tokenizer, width=3, text="description").entities) == plain(whole.entities)
+
     def test_a_description_follows_its_name(self, kb: KnowledgeBase, encoder_of: Callable[..., str]) -> None:
         _, tokenizer = load_encoder(encoder_of())
         forms = surface_forms(kb, tokenizer, width=10, text="description")

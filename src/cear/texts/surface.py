@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cear.core.blocks import blocks
 from cear.core.types import Ints, Ragged
 from cear.data import KnowledgeBase
 from cear.texts.lines import texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+AT_A_TIME = 2**16  # texts: all that a tokenizer says of millions of them would take gigabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,10 @@ def tokens_of(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, width: i
     """The first `width` tokens of each text, without special tokens."""
     if not lines:
         return Ragged.empty(0)
+    return Ragged.concat([_tokens(lines[each], tokenizer, width) for each in blocks(len(lines), AT_A_TIME)])
+
+
+def _tokens(lines: Sequence[str], tokenizer: PreTrainedTokenizerBase, width: int) -> Ragged:
     rows = tokenizer(list(lines), add_special_tokens=False, truncation=True, max_length=width)["input_ids"]
     return Ragged.of([row or [tokenizer.unk_token_id or 0] for row in rows])  # a name of unknown signs is still a name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from cear.config import load_config
 from cear.core.errors import ConfigError, OutOfTime
 from cear.data import KnowledgeBase, Vocabulary
 from cear.pipeline import open_run, run
+from cear.steps import Step
 from cear.tuning import CHANGES, Change, Profile, Trial, changes_for, fit, fitting, search
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -79,10 +81,18 @@ class TestFit:
         assert "a shorter Stage 1 (about 1 min), a wider Stage 2 (about 1 min)" in fitted.next_steps()
         assert fitted.overrides == []
 
+    def test_what_a_change_takes_is_known_from_steps_like_those_it_needs(self, data: str, tmp_path: Path) -> None:
+        costs = {"stage1": 7.0, "fold 0, stage1": 3.0, "fold 0, lists": 2.0}
+        found = search.Search(search.Place(data, tmp_path / "run"), 0.0, lambda _: None, costs=costs)
+        nothing = SimpleNamespace(has=lambda _: False)
+        for name, seconds in {"text": 7, "fold 2, stage1": 3, "fold 2, text": 3, "fold 1, lists": 2}.items():
+            plan: Any = SimpleNamespace(system=[Step(name, "", {}, lambda _: None)], store=nothing)
+            assert found.expected(plan) == seconds
+
     def test_a_default_that_is_too_long_is_trained_for_a_shorter_time(
         self, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(search.Search, "_seconds_of_an_epoch", lambda _: 1e6)
+        monkeypatch.setattr(search.Search, "seconds_of_an_epoch", lambda _: 1e6)
         fitted = fit(data, tmp_path / "run", minutes=10)
         assert f"stage1.epochs={search.SHORTEST}" in fitted.trials[0].overrides
         assert fitted.run.config.candidates.crossfit is not None
@@ -97,14 +107,14 @@ class TestFit:
     def test_a_change_that_takes_too_long_after_all_is_told_and_leaves_nothing(
         self, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        measured = search.Search._measured
+        measured = search.Search.measured
 
         def slow(self: search.Search, plan: Any) -> Any:
             if self.trials:
                 raise OutOfTime("too long")
             return measured(self, plan)
 
-        monkeypatch.setattr(search.Search, "_measured", slow)
+        monkeypatch.setattr(search.Search, "measured", slow)
         fitted = fit(data, tmp_path / "run", minutes=10)
         assert [trial.mrr is None for trial in fitted.trials] == [False, True, True]
         assert "left out" in fitted.trials[1].in_words
@@ -113,13 +123,13 @@ class TestFit:
     def test_a_kept_change_stays_below_the_next(
         self, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(search, "_gain", lambda *_: (0.1, 0.05, 0.15))
+        monkeypatch.setattr(search, "gain_over", lambda *_: (0.1, 0.05, 0.15))
         assert fit(data, tmp_path / "run", minutes=10).overrides == [*SHORT.overrides, *WIDER.overrides]
 
     def test_a_change_that_is_no_better_leaves_nothing(
         self, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(search, "_gain", lambda *_: (0.1, -0.05, 0.25))
+        monkeypatch.setattr(search, "gain_over", lambda *_: (0.1, -0.05, 0.25))
         assert fit(data, tmp_path / "run", minutes=10).overrides == []
 
 

@@ -43,10 +43,7 @@ def fit(
 
 def say(heard: Profile | Trial) -> None:
     """Print what has just been found out."""
-    from cear.tuning import Profile
-
-    text = heard.in_words() if isinstance(heard, Profile) else heard.in_words
-    console.print(text, markup=False, highlight=False)
+    console.print(heard.in_words, markup=False, highlight=False)
 
 
 def trials_table(fitted: Fitted) -> Table:

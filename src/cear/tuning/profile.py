@@ -41,6 +41,7 @@ class Profile:
             inverse=_share(stands_turned(valid, train)),
         )
 
+    @property
     def in_words(self) -> str:
         """The profile as a sentence."""
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,15 +87,12 @@ class Search:
     trials: list[Trial] = field(default_factory=list)
     left_out: list[tuple[Change, float]] = field(default_factory=list)
     """What there was no time for, with the seconds that it would have taken."""
-    _best: Evaluation | None = None
-    _overrides: tuple[str, ...] = ()
-    _seconds: dict[str, float] = field(default_factory=dict)
-    """What the steps of the best system took, by name."""
-
-    @property
-    def overrides(self) -> tuple[str, ...]:
-        """What the best system changes in the base."""
-        return self._overrides
+    overrides: tuple[str, ...] = ()
+    """What the best system changes in the base."""
+    best: Evaluation | None = None
+    """How the best system ranks validation facts."""
+    costs: dict[str, float] = field(default_factory=dict)
+    """What its steps took, by name."""
 
     @property
     def left(self) -> float:
@@ -109,7 +107,7 @@ class Search:
     def go_through(self, changes: Sequence[Change]) -> None:
         """Try each change that there is time for."""
         for change in changes:
-            overrides = (*self._overrides, *change.overrides)
+            overrides = (*self.overrides, *change.overrides)
             expected = change.times * self.expected(self.place.plan(overrides))
             if expected > self.left:
                 self.left_out.append((change, expected))
@@ -122,12 +120,14 @@ class Search:
         return sum(self._as_before(step) for step in chain.values() if not plan.store.has(step))
 
     def _as_before(self, step: Step) -> float:
-        like = step.name if step.name in self._seconds else f"{step.name.rpartition(' ')[0]} stage1".strip()
-        return self._seconds.get(like, 0.0)
+        """What a step of that name took; of another fold that of the first, of a new retriever that of Stage 1."""
+        first = re.sub(r"^fold \d+", "fold 0", step.name)
+        stage1 = f"{first.rpartition(' ')[0]} stage1".strip()
+        return next((self.costs[name] for name in (step.name, first, stage1) if name in self.costs), 0.0)
 
     def _affordable(self) -> tuple[str, ...]:
         """No change if the base fits into its share of the time; else fewer epochs of Stage 1, in large steps."""
-        config, seconds = self.place.config(()), self._seconds_of_an_epoch()
+        config, seconds = self.place.config(()), self.seconds_of_an_epoch()
         folds, values = config.candidates.crossfit, config.stage1.model_dump()
         assert folds is not None
         full = values["epochs"] + folds.held_out_folds * (folds.epochs or values["epochs"])
@@ -143,7 +143,7 @@ class Search:
             "candidates.crossfit.held_out_folds=1",
         )
 
-    def _seconds_of_an_epoch(self) -> float:
+    def seconds_of_an_epoch(self) -> float:
         """What one epoch of Stage 1 takes here."""
         plan = self.place.plan(("stage1.epochs=1", "stage1.validate_every=1", "reranker=null"))
         step = plan.stage1["stage1"]
@@ -153,22 +153,22 @@ class Search:
     def _try(self, name: str, overrides: tuple[str, ...], seconds: float | None) -> None:
         start = self.clock()
         try:
-            evaluation, costs = self._measured(self.place.plan(overrides, seconds))
+            evaluation, costs = self.measured(self.place.plan(overrides, seconds))
         except OutOfTime:
             self._note(Trial(name, overrides, self.clock() - start, None))
             return
         mrr, took = evaluation.summary()["both"]["mrr"], self.clock() - start
-        gain = None if self._best is None else _gain(self._best, evaluation)
+        gain = None if self.best is None else gain_over(self.best, evaluation)
         kept = gain is None or gain[1] > 0
         if kept:
-            self._best, self._overrides, self._seconds = evaluation, overrides, {**self._seconds, **costs}
+            self.best, self.overrides, self.costs = evaluation, overrides, {**self.costs, **costs}
         self._note(Trial(name, overrides, took, mrr, gain, kept))
 
     def _note(self, trial: Trial) -> None:
         self.trials.append(trial)
         self.tell(trial)
 
-    def _measured(self, plan: Plan) -> tuple[Evaluation, Mapping[str, float]]:
+    def measured(self, plan: Plan) -> tuple[Evaluation, Mapping[str, float]]:
         """How a system ranks validation facts, and what each of its steps took."""
         plan.preflight()
         plan.store.get_all(plan.system)
@@ -178,7 +178,8 @@ class Search:
         return evaluation, {report.name: report.spent.seconds for report in run.steps()}
 
 
-def _gain(before: Evaluation, now: Evaluation) -> tuple[float, float, float]:
+def gain_over(before: Evaluation, now: Evaluation) -> tuple[float, float, float]:
+    """What a system gains in MRR over another, with the interval of one standard error."""
     found: Any = compare(before, now, level=LEVEL)["mrr"]
     return found.difference, found.low, found.high
 

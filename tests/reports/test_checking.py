@@ -20,6 +20,7 @@ from cear.reports import (
     set_aside,
     write_record,
 )
+from cear.reports.checking import Verdict
 
 SETTINGS = {"data": "demo", "stage1": {"rank": 8, "sizes": (1, 2)}, "also": {}}
 THEN = {"data": "demo", "stage1": {"rank": 8, "sizes": [1, 2]}, "also": {}}  # as JSON has it
@@ -220,4 +221,12 @@ class TestSetAside:
         monkeypatch.setattr(checking, "read_record", lambda _: {"provenance": {}})
         with pytest.raises(DataError, match=r"old\.json has changed and names no commit"):
             set_aside(checked, Path("results"))
+        assert Path("results/toy/old.json").exists()
+
+    def test_without_its_data_nobody_knows_whether_a_record_has_changed(self, checked):
+        away = [replace(each, data=Verdict("missing", "toy is not on this machine")) for each in checked]
+        with pytest.raises(
+            DataError, match=r"old\.json cannot be judged: toy is not on this machine\. Name the folder"
+        ):
+            set_aside(away, Path("results"))
         assert Path("results/toy/old.json").exists()

@@ -78,9 +78,15 @@ def set_aside(checks: Sequence[Check], folder: Path) -> dict[Path, Path]:
     """Move the changed records under a folder, with their ranks, to where their commit says what they are of.
 
     `results/wn18rr/wide.json` becomes `results/earlier/COMMIT/wn18rr/wide.json`. Where each was, and where it is.
+    Whether the code would give the same is known where the data is; without it nothing is moved.
     """
-    moved = {}
-    for check in (each for each in checks if each.changed):
+    changed, moved = [check for check in checks if check.changed], {}
+    if blind := next((check for check in changed if check.data.state == "missing"), None):
+        raise DataError(
+            f"{blind.record} cannot be judged: {blind.data.reason}. Name the folder that has it (CEAR_DATA). Nothing "
+            "was moved."
+        )
+    for check in changed:
         commit = read_record(check.record)["provenance"].get("commit")
         if commit is None:
             raise DataError(

@@ -37,7 +37,7 @@ def fit(
     with resumable():
         fitted = search(data, out, minutes=minutes, store=store, seed=seed, progress=progress_bar, tell=say)
     console.print(trials_table(fitted))
-    console.print(choice(fitted), markup=False, highlight=False)
+    console.print(choice(fitted), markup=False, highlight=False, soft_wrap=True)  # a command stays one line
     measure(fitted.run, None, None)
 
 
